@@ -13,7 +13,7 @@ INSTALL = if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python
 	else $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1); fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-model test test-units sentences pages test-model soak lint format bench bench-learn bench-judge bench-learn-local docs clean
+.PHONY: help demo demo-model test test-units sentences pages test-model soak mutants lint format bench bench-learn bench-judge bench-learn-local docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s ':'
@@ -50,6 +50,9 @@ test-model: $(VENV)/.model  ## The tests of the local model with the weights tha
 
 soak: $(VENV)/.test  ## Kill and race writers of jobs for minutes (make test has a short version)
 	@$(BIN)/python -m tools.soak $(ARGS)
+
+mutants: $(VENV)/.test  ## Change the deciding code in 40 small ways, and see whether a test notices (an hour; ARGS=--list)
+	@$(BIN)/python -m tools.mutants $(ARGS)
 
 lint: $(VENV)/.lint  ## Format, lint, types, layers
 	@$(BIN)/ruff format --check --quiet $(CODE) || { echo "Run: make format"; exit 1; }

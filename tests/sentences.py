@@ -39,7 +39,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 # Dates of the clocks that tests set are values, and stay; what is later comes from the clock of the machine.
 _YEAR_MONTH = r"(?:2026-?(?:0[7-9]|1[0-2])|20(?:2[7-9]|[3-8]\d)-?(?:0[1-9]|1[0-2]))"
-# Python 3.13 says some of these in other words.
+# Not every version of Python says these in the same words.
 _JSON_ERROR = (
     r"(?:Expecting (?:value|property name enclosed in double quotes|'.' delimiter)|Extra data"
     r"|Illegal trailing comma before end of (?:object|array))(?:: line \d+ column \d+ \(char \d+\))"
@@ -66,6 +66,10 @@ _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(/\.[\w.]+-|/tmp)[a-z0-9_]{8}(?=/|$|\W)", r"\1‹random›"),
         (r"\bsh: (?:line )?1: (\S+): (?:not found|No such file or directory)", r"sh: \1: not found"),
         (_JSON_ERROR, "‹JSON error›"),
+        (r"(not JSON compliant): -?(?:inf|nan)", r"\1"),
+        (r"Symlink loop from '[^']*'|Too many levels of symbolic links", "‹a circle of links›"),
+        (r"(?:\w+: )?embedded null (?:byte|character(?: in path)?)", "embedded null byte"),
+        (r"\b(donewhen_override_\w+?_)\d+", r"\1…"),
         (r"No such device or address|Operation not supported on socket", "‹no file›"),
         (r"\breceived \d+ bytes, expected \d+", "received … bytes, expected …"),
     )

@@ -21,7 +21,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     (folder / "__init__.py").write_text(
         "from donewhen.foundation.lazy import lazy_attributes\n"
         "__all__ = ['Oak', 'Rose', 'sqrt']\n"
-        "__getattr__ = lazy_attributes(__name__, {'Oak': 'trees', 'Rose': 'broken', 'Elm': 'trees'}, {'sqrt': 'math'})\n"
+        "files = {'Oak': 'trees', 'Rose': 'broken', 'Elm': 'trees'}\n"
+        "__getattr__ = lazy_attributes(__name__, files, {'sqrt': 'math'})\n"
     )
     (folder / "trees.py").write_text("class Oak: pass\n")
     (folder / "broken.py").write_text("raise RuntimeError('no roses')\n")

@@ -308,7 +308,8 @@ def assert_finished(what: str, workspace: Workspace) -> None:
         streams = {item.name[:15] for item in workspace.workstream_folders()}
         assert listed(workspace.project().document, "workstreams") == streams
     for job in (workspace.job_at(place.path) for place in workspace.places()):
-        decided = {entry.data["decision"]: entry.data.get("value") for entry in workspace.ledger.read(job.id).entries[1:]
+        entries = workspace.ledger.read(job.id).entries[1:]
+        decided = {entry.data["decision"]: entry.data.get("value") for entry in entries
                    if entry.type == "decided"}  # fmt: skip
         if "raise_budget" in decided:
             assert job.max_iterations == decided["raise_budget"], "a decision is on record that was never applied"

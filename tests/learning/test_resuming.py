@@ -52,7 +52,7 @@ from donewhen.testing.models import ScriptedJudge
 from donewhen_kit import sampled
 from sentences import assert_sentences
 
-SWEEP = 8
+SWEEP = 6
 
 
 class Killed(BaseException):

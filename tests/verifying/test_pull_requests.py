@@ -7,6 +7,8 @@ from pathlib import Path
 
 from verify_kit import HONEST, PYTEST, TESTS, Shop, case, forge
 
+from sentences import assert_sentences
+
 CRITERIA = (
     f"No test fails\n  check: run {PYTEST}",
     "The refusal names the price\n  check: file /prices.py matches /negative/",
@@ -68,7 +70,7 @@ def test_the_same_without_the_cheating_is_green(shop: Shop, tmp_path: Path) -> N
     assert done.returncode == 0, done.stdout + done.stderr
     assert "::error" not in done.stdout
     assert "## donewhen: verified" in summary.read_text()
-    assert "1 of 1 job(s) hold by the contract of main: verified." in done.stdout
+    assert_sentences(done.stdout)
     assert shop.git("status", "--porcelain") == before == ""
     found = shop.verified()
     assert [case["outcome"] for case in found["data"]["jobs"][0]["cases"]] == [

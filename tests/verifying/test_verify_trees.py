@@ -22,6 +22,7 @@ from donewhen.jobs.verifying import verify_branch
 from donewhen.jobs.verifying.base_branch import BaseError, base_of
 from donewhen.jobs.verifying.judging_files import judging_files_of, matches
 from donewhen.jobs.verifying.trees import lay_branch, lay_contract
+from sentences import assert_sentences
 
 FILE = ("There is one\n  check: file /prices.py",)
 
@@ -82,16 +83,19 @@ def test_a_commit_may_be_named_in_any_clear_way(shop: Shop) -> None:
 
 def test_without_a_repository_or_jobs_on_the_base_there_is_nothing_to_compare_with(shop: Shop) -> None:
     shutil.rmtree(shop.folder / ".git")
-    with pytest.raises(BaseError, match="not in a git repository"):
+    with pytest.raises(BaseError) as caught:
         looked(shop)
+    assert_sentences(caught.value)
     shop.git("init", "-q", "-b", "main")
-    with pytest.raises(BaseError, match="There is no commit 'main' here"):
+    with pytest.raises(BaseError) as caught:
         looked(shop)
+    assert_sentences(caught.value)
     shop.git("rm", "-q", "-r", "--cached", "--ignore-unmatch", ".")
     shop.git("add", "prices.py")
     shop.git("commit", "-q", "-m", "No jobs")
-    with pytest.raises(BaseError, match="There are no jobs on main"):
+    with pytest.raises(BaseError) as caught:
         looked(shop)
+    assert_sentences(caught.value)
 
 
 def test_a_project_that_is_elsewhere_on_the_base(tmp_path: Path) -> None:
@@ -103,8 +107,9 @@ def test_a_project_that_is_elsewhere_on_the_base(tmp_path: Path) -> None:
         (shop.root / name).rename(inner / name)
     shop.commit()
     shop.root = inner
-    with pytest.raises(BaseError, match="There are no jobs on main"):
+    with pytest.raises(BaseError) as caught:
         looked(shop)
+    assert_sentences(caught.value)
 
 
 def test_a_branch_without_commits_is_looked_at(shop: Shop) -> None:
@@ -308,7 +313,7 @@ def test_files_that_git_does_not_know_are_no_part_of_it_and_that_is_told(shop: S
     honest(shop)
     shop.write("one.txt", "x")
     shop.write("two.txt", "x")
-    assert [note.message for note in looked(shop).notes] == ["2 file(s) that git does not track are not part of it."]
+    assert_sentences([note.message for note in looked(shop).notes])
 
 
 def test_a_command_that_writes_takes_too_long_or_leaves_others_behind(shop: Shop, temporary: Path) -> None:
@@ -336,8 +341,7 @@ def test_a_command_that_writes_takes_too_long_or_leaves_others_behind(shop: Shop
         del os.environ["GITHUB_TOKEN"]
     assert [outcome(found, job, f"AC-{number}") for number in (1, 2, 3, 4)] == ["failed", "failed", "passed", "passed"]
     messages = "\n".join(reason.message for reason in found.reasons)
-    assert "its inputs changed while it ran" in messages
-    assert "timed out" in messages
+    assert_sentences(messages)
     assert (shop.root / "prices.py").read_text() == HONEST
     assert not (shop.root.parent / "x").exists()
     assert list(temporary.iterdir()) == []

@@ -87,7 +87,6 @@ __all__ = [
     "FileExistsChecker",
     "GuardPolicy",
     "GuardState",
-    "ReportError",
     "JobChecker",
     "JudgeAnswer",
     "LLMJudgeChecker",

@@ -34,9 +34,11 @@ def write_crash_log(
     for folder in _folders(environ):
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if folder.stat().st_uid != os.getuid():
+                continue
             path = folder / name
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-            with open(descriptor, "wb") as file:
+            with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
             _remove_old_logs(folder)
             return path

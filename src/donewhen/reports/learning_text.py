@@ -173,7 +173,8 @@ def _dropped(report: LearningReport, width: int) -> Iterator[str]:
 def _cost(report: LearningReport, width: int) -> Iterator[str]:
     cost, allowed = report.cost, report.cost.budget
     parts = [
-        f"{large_count(cost.calls)} calls ({large_count(cost.rollout_calls)} judging, {large_count(cost.reflection_calls)} reflection)"
+        f"{large_count(cost.calls)} calls ({large_count(cost.rollout_calls)} judging, "
+        f"{large_count(cost.reflection_calls)} reflection)"
         + ("" if allowed.calls is None else f" of {large_count(allowed.calls)}"),
         f"{large_count(cost.tokens)} tokens ({large_count(cost.cached_tokens)} cached)"
         + ("" if allowed.tokens is None else f" of {large_count(allowed.tokens)}"),

@@ -191,9 +191,7 @@ def _file_check(rest: str, probe: re.Match[str], where: str) -> Check:
         try:
             re.compile(probe["regex"])
         except (re.error, OverflowError, RecursionError) as error:
-            raise ConfigError(
-                f"The pattern /{probe['regex']}/ can't be compiled: {error}.", where=where
-            ) from error
+            raise ConfigError(f"The pattern /{probe['regex']}/ can't be compiled: {error}.", where=where) from error
     rows = int(probe["rows"]) if probe["rows"] is not None else None
     return Check("file", rest, path=probe["path"], regex=probe["regex"], schema=probe["schema"], rows=rows)
 

@@ -1,0 +1,336 @@
+"""Change the deciding code a little, and see whether a test notices: python -m tools.mutants [--sample N] [--seed N]
+
+Each mutant is one small change in one function, and the tests that run this function are run against it, in a copy of
+the tree. `--json FILE` keeps what was measured, and a table beside it. `--replay FILE` makes the same changes in a tree
+that has been changed since, and compares: modules may have been moved, names and messages changed. A place that can't
+be found again is reported. `--map FILE` then says where it is, as JSON:
+
+  {"donewhen.old": "donewhen.new", "donewhen.old:name": "donewhen.new:other", "ID": "donewhen.new:LINE[:COLUMN]"}
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+from tools.mutating.measuring import Baseline, Measured, Tree, chosen_tests, measure, measure_baseline, name_of
+from tools.mutating.places import MODULE_LEVEL, Change, Unit, all_units, around, unit_from
+from tools.mutating.relocating import Found, NotFound, relocate
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("completion", "jobs", "judging", "learning")
+LEAST_PER_ROOM = 7
+EVERYBODY = ("tests/spec", "tests/adversarial", "tests/property")
+TESTS = {
+    "completion": ("tests/completion",),
+    "jobs": ("tests/jobs", "tests/verifying", "tests/mirror"),
+    "judging": ("tests/judging",),
+    "learning": ("tests/learning",),
+}
+ONLY_SHOWING = frozenset(
+    {"board", "board_record", "codes", "dashboard_page", "issue_text", "notes", "reporting", "summary", "templates"}
+)
+"""Modules that make text and pictures of what others have decided."""
+NOTICED = ("killed", "timeout")
+
+
+class Mutant(NamedTuple):
+    """One change, at one place."""
+
+    key: str
+    unit: Unit
+    change: Change
+
+    @property
+    def room(self) -> str:
+        return self.unit.module.split(".")[1]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sample", type=int, default=40, metavar="N", help="Number of mutants (default: 40).")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="Which sample (default: 1).")
+    parser.add_argument("--without", action="append", default=[], metavar="ID", help="Leave out an equivalent mutant.")
+    parser.add_argument("--only", action="append", default=[], metavar="ID", help="Run this mutant of the sample.")
+    parser.add_argument("--list", action="store_true", help="Print the mutants and run nothing.")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="Write results here, and a table beside it.")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="Make the mutants of an earlier run again.")
+    parser.add_argument("--map", type=Path, metavar="FILE", help="What became of modules, functions and places.")
+    parser.add_argument("--tree", type=Path, default=ROOT, metavar="FOLDER", help="The tree to change (default: this).")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="Mutants at the same time (default: 1).")
+    given = parser.parse_args(arguments)
+    root = given.tree.resolve()
+    units = all_units(root)
+    lost: dict[str, NotFound] = {}
+    how: dict[str, Found] = {}
+    before: dict[str, Any] = {"mutants": []}
+    if given.replay:
+        before = json.loads(given.replay.read_text(encoding="utf-8"))
+        names = json.loads(given.map.read_text(encoding="utf-8")) if given.map else {}
+        mutants, how, lost = replayed(before["mutants"], units, names)
+    else:
+        mutants = sample(units, given.sample, given.seed, given.without)
+    if given.only:
+        mutants = [one for one in mutants if one.key in given.only]
+    if given.list:
+        print("\n".join([*(_listed(one, how) for one in mutants), *_reported(lost)]))
+        return 1 if lost else 0
+    record: dict[str, Any] = {
+        "version": 1,
+        "commit": _commit(root),
+        "seed": before.get("seed", given.seed),
+        "without": before.get("without", given.without),
+        "mutants": [],
+        "lost": {key: one._asdict() for key, one in lost.items()},
+    }
+    earlier = {one["id"]: one for one in before["mutants"]}
+    for mutant, measured in _measured(root, mutants, given.jobs, record, earlier):
+        record["mutants"].append(_recorded(mutant, measured, how.get(mutant.key), earlier.get(mutant.key)))
+        print(
+            f"{len(record['mutants']):3} {measured.status:9} {measured.seconds:6.1f} s  {_listed(mutant, how)}",
+            flush=True,
+        )
+        if given.json:
+            _write(given.json, record, earlier)
+    print("\n".join([_counts(record["mutants"]), *_reported(lost)]))
+    return _compared(record, earlier) if given.replay else 0
+
+
+def sample(units: Sequence[Unit], size: int, seed: int, without: Sequence[str] = ()) -> list[Mutant]:
+    """Mutants from every deciding room, by its size but at least some; in many modules and of many kinds."""
+    sizes = {room: sum(_lines(unit) for unit in units if _in_room(unit, room)) for room in ROOMS}
+    of_kind: Counter[str] = Counter()
+    chosen: list[Mutant] = []
+    for room, quota in quotas(sizes, size).items():
+        candidates = [candidate for candidate in _candidates(units, room) if candidate.key not in without]
+        candidates.sort(key=lambda candidate: sha256(f"{seed} {candidate.key}".encode()).digest())
+        modules = len({candidate.unit.module for candidate in candidates})
+        most_of_module = -(-quota // modules) if modules else 0
+        of_module: Counter[str] = Counter()
+        taken = 0
+        for candidate in candidates:
+            few = of_module[candidate.unit.module] < most_of_module and of_kind[candidate.change.operator] < max(
+                1, size // 7
+            )
+            if few and taken < quota:
+                of_module[candidate.unit.module] += 1
+                of_kind[candidate.change.operator] += 1
+                taken += 1
+                chosen.append(candidate)
+    return chosen
+
+
+def quotas(sizes: Mapping[str, int], size: int) -> dict[str, int]:
+    """How many of each room: by size, but at least a few."""
+    least = min(LEAST_PER_ROOM, size // len(sizes))
+    fixed: dict[str, int] = {}
+    while True:
+        rest = {room: lines for room, lines in sizes.items() if room not in fixed}
+        left = size - sum(fixed.values())
+        share = {room: left * lines / sum(rest.values()) for room, lines in rest.items()}
+        small = {room: least for room, one in share.items() if one < least}
+        if not small:
+            break
+        fixed |= small
+    whole = {room: int(one) for room, one in share.items()}
+    for room in sorted(share, key=lambda one: whole[one] - share[one])[: left - sum(whole.values())]:
+        whole[room] += 1
+    return {room: (fixed | whole)[room] for room in sizes}
+
+
+def replayed(
+    recorded: Sequence[Mapping[str, Any]], units: Sequence[Unit], names: Mapping[str, str]
+) -> tuple[list[Mutant], dict[str, Found], dict[str, NotFound]]:
+    """The mutants of an earlier run, at their places in this tree."""
+    mutants: list[Mutant] = []
+    how: dict[str, Found] = {}
+    lost: dict[str, NotFound] = {}
+    for one in recorded:
+        old = unit_from(one["module"], one["function"], one["source"])
+        wanted = next(
+            change
+            for change in old.changes
+            if (change.operator, change.node, change.part) == (one["operator"], one["node"], one["part"])
+        )
+        found = relocate(old, wanted, units, names, names.get(one["id"]))
+        if isinstance(found, NotFound):
+            lost[one["id"]] = found
+        else:
+            how[one["id"]] = found
+            mutants.append(Mutant(one["id"], found.unit, found.change))
+    return mutants, how, lost
+
+
+def _candidates(units: Sequence[Unit], room: str) -> Iterator[Mutant]:
+    for unit in units:
+        if not _in_room(unit, room) or unit.only_words or ONLY_SHOWING & set(unit.module.split(".")):
+            continue
+        for at, change in enumerate(unit.changes):
+            if unit.function == MODULE_LEVEL and change.operator not in ("boolean", "number"):
+                continue
+            name = f"{unit.name} {change.operator} {change.original} {change.mutated} {at}"
+            yield Mutant(sha256(name.encode()).hexdigest()[:8], unit, change)
+
+
+def _in_room(unit: Unit, room: str) -> bool:
+    return f"{unit.module}.".startswith(f"donewhen.{room}.")
+
+
+def _lines(unit: Unit) -> int:
+    return unit.text.count("\n") if unit.function == MODULE_LEVEL else 0
+
+
+def _measured(
+    root: Path, mutants: Sequence[Mutant], jobs: int, record: dict[str, Any], earlier: Mapping[str, Any]
+) -> Iterator[tuple[Mutant, Measured]]:
+    with tempfile.TemporaryDirectory(prefix="mutants-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # Some tests start processes of another user.
+        trees: SimpleQueue[Tree] = SimpleQueue()
+        for at in range(jobs):
+            (folder / str(at)).mkdir()
+            trees.put(Tree(root, folder / str(at)))
+        tree = trees.get()
+        started = time.monotonic()
+        rooms = {one.room for one in mutants}
+        every = [*(one for room in sorted(rooms) for one in TESTS.get(room, ())), *EVERYBODY]
+        places = {one.key: one.unit for one in mutants}
+        baseline = measure_baseline(tree, places, every, max(jobs, 2))
+        trees.put(tree)
+        record["baseline"] = {"tests": len(baseline.seconds), "left_out": dict(baseline.left_out)}
+        minutes = (time.monotonic() - started) / 60
+        print(
+            f"{len(baseline.seconds)} tests pass unchanged, {len(baseline.left_out)} left out ({minutes:.0f} minutes)",
+            flush=True,
+        )
+
+        def one(mutant: Mutant) -> tuple[Mutant, Measured]:
+            tree = trees.get()
+            try:
+                likely, known = _likely(mutant, baseline), _tests_of(earlier.get(mutant.key))
+                first = TESTS.get(mutant.room, ())
+                tests, left_out = chosen_tests(mutant.unit, likely, baseline.seconds, tree.root, first, known)
+                seconds = sum(baseline.seconds[name] for name in tests)
+                return mutant, measure(tree, mutant.unit, mutant.change, tests, left_out, seconds)
+            finally:
+                trees.put(tree)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            yield from pool.map(one, mutants)
+
+
+def _likely(mutant: Mutant, baseline: Baseline) -> set[str]:
+    """The tests of the room, and those for everybody, that run the function."""
+    folders = (*TESTS.get(mutant.room, ()), *EVERYBODY)
+    reached = baseline.reached_by.get(mutant.key, frozenset())
+    tests = baseline.seconds if mutant.unit.function == MODULE_LEVEL else reached
+    return {test for test in tests if test.startswith(tuple(f"{folder}/" for folder in folders))}
+
+
+def _tests_of(recorded: Mapping[str, Any] | None) -> Sequence[str]:
+    return recorded["result"]["tests"] if recorded else ()
+
+
+def _recorded(
+    mutant: Mutant, measured: Measured, found: Found | None, before: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    unit, change = mutant.unit, mutant.change
+    again = {name_of(test) for test in measured.tests} & {name_of(test) for test in _tests_of(before)}
+    return {
+        "id": mutant.key,
+        "room": mutant.room,
+        "module": unit.module,
+        "function": unit.function,
+        "operator": change.operator,
+        "original": change.original,
+        "mutated": change.mutated,
+        "line": change.line,
+        "column": change.column,
+        "node": change.node,
+        "part": change.part,
+        "around": around(unit, change),
+        "source": unit.source,
+        **({"found_by": found.how, "likeness": round(found.likeness, 2)} if found else {}),
+        **({"same_tests": len(again)} if before else {}),
+        "result": measured._asdict(),
+    }
+
+
+def _write(path: Path, record: Mapping[str, Any], earlier: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.with_suffix(".md").write_text("\n".join(_table(record, earlier)) + "\n", encoding="utf-8")
+
+
+def _table(record: Mapping[str, Any], earlier: Mapping[str, Any]) -> Iterator[str]:
+    yield f"# Mutants at {record['commit']}\n\n{_counts(record['mutants'])}\n"
+    before = " before |" if earlier else ""
+    yield f"| id | place | change | tests | result |{before} noticed by |"
+    yield f"| --- | --- | --- | --- | --- |{' --- |' if earlier else ''} --- |"
+    for one in record["mutants"]:
+        result = one["result"]
+        name = f"{one['module'].removeprefix('donewhen.')}:{one['function'] or '(module)'}:{one['line']}"
+        change = _cell(f"`{one['original']}` → `{one['mutated']}` ({one['operator']})")
+        if earlier:
+            old = earlier[one["id"]]
+            change += f"; was `{_cell(old['original'])}`" if old["original"] != one["original"] else ""
+            before = f" {old['result']['status']} |"
+        tests = f"{len(result['tests'])}" + (f" (+{result['left_out']})" if result["left_out"] else "")
+        noticed_by = _cell(result["killed_by"] or "")
+        yield f"| {one['id']} | {name} | {change} | {tests} | {result['status']} |{before} {noticed_by} |"
+    for key, lost in record["lost"].items():
+        yield f"\n{key} was not found again: {lost['why']} ({', '.join(lost['candidates'])})"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _listed(mutant: Mutant, how: Mapping[str, Found]) -> str:
+    unit, change = mutant.unit, mutant.change
+    found = f" [{how[mutant.key].how} {how[mutant.key].likeness:.2f}]" if mutant.key in how else ""
+    place = f"{unit.module}:{unit.function or '(module)'}:{change.line}"
+    return f"{mutant.key} {place} {change.operator}: {change.original} → {change.mutated}{found}"
+
+
+def _reported(lost: Mapping[str, NotFound]) -> list[str]:
+    return [f"{key} was not found again: {one.why} ({', '.join(one.candidates)})" for key, one in lost.items()]
+
+
+def _counts(mutants: Sequence[Mapping[str, Any]]) -> str:
+    counted = Counter(mutant["result"]["status"] for mutant in mutants)
+    return f"{len(mutants)} mutants: " + ", ".join(f"{count} {status}" for status, count in sorted(counted.items()))
+
+
+def _compared(record: Mapping[str, Any], earlier: Mapping[str, Any]) -> int:
+    """Exit status 1 where a mutant that was noticed is not noticed any more, or has no place any more."""
+    now = {one["id"]: one["result"]["status"] for one in record["mutants"]}
+    worse = [key for key in now if earlier[key]["result"]["status"] in NOTICED and now[key] not in NOTICED]
+    better = [key for key in now if earlier[key]["result"]["status"] not in NOTICED and now[key] in NOTICED]
+    print(f"noticed before and not now: {', '.join(worse) or 'none'}")
+    print(f"noticed now and not before: {', '.join(better) or 'none'}")
+    return 1 if worse or record["lost"] else 0
+
+
+def _commit(root: Path) -> str:
+    done = subprocess.run(
+        ["git", "-C", root, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or "no commit"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Mutants: small changes to the deciding code that some test should notice."""
