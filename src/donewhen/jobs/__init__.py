@@ -121,7 +121,34 @@ _FILE_OF = {
     "write_note": "record.anchors",
 }
 
-__getattr__ = lazy_attributes(__name__, _FILE_OF)
+_RENAMED = {
+    "Change": "TermsChange",
+    "Decided": "DecisionRecord",
+    "Looped": "LoopResult",
+    "Need": "Requirement",
+    "Proposal": "AgreementProposal",
+    "Ran": "EvidenceRun",
+    "Ready": "ReadyPlan",
+    "Standing": "EvidenceStatus",
+    "Started": "StartResult",
+    "changes": "compare_terms",
+    "collect": "collect_evidence",
+    "init": "create_project",
+    "look_at": "evaluate_and_record",
+    "loop": "run_agent_loop",
+    "parse": "parse_document",
+    "person": "person_at_terminal",
+    "proposals": "agreement_proposals",
+    "ready": "find_ready_jobs",
+    "rewritten": "rewrite_fields",
+    "run": "run_as_evidence",
+    "set_aside": "set_job_aside",
+    "somebody": "unproved_actor",
+    "standings": "evidence_statuses",
+    "start": "start_job",
+}
+
+__getattr__ = lazy_attributes(__name__, _FILE_OF, renamed=_RENAMED)
 
 __all__ = [
     "FINDINGS",

@@ -75,4 +75,11 @@ __all__ = [
     "read_tickets",
 ]
 
-__getattr__ = lazy_attributes(__name__, _FILE_OF)
+_RENAMED = {
+    "Answer": "JudgeAnswer",
+    "Change": "GuidanceChange",
+    "Malformed": "MalformedAnswer",
+    "tally": "count_votes",
+}
+
+__getattr__ = lazy_attributes(__name__, _FILE_OF, renamed=_RENAMED)

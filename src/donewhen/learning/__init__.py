@@ -37,7 +37,15 @@ _FILE_OF = {
     "run_folders": "running.run_folders",
 }
 
-__getattr__ = lazy_attributes(__name__, _FILE_OF)
+_RENAMED = {
+    "Event": "RunEvent",
+    "Learned": "LearnResult",
+    "audited": "audit_judge",
+    "measured": "measure",
+    "replay": "replay_run",
+}
+
+__getattr__ = lazy_attributes(__name__, _FILE_OF, renamed=_RENAMED)
 
 __all__ = [
     "Confusion",

@@ -63,7 +63,14 @@ _FILE_OF = {
     "price_of": "remote.prices",
 }
 
-__getattr__ = lazy_attributes(__name__, _FILE_OF)
+_RENAMED = {
+    "Asking": "MeteredModel",
+    "Limits": "SpendingLimits",
+    "Message": "ChatMessage",
+    "TryAgain": "RetryLater",
+}
+
+__getattr__ = lazy_attributes(__name__, _FILE_OF, renamed=_RENAMED)
 
 __all__ = [
     "AnswerForm",
