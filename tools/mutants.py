@@ -2,8 +2,9 @@
 
 Each mutant is one small change in one function, and the tests that run this function are run against it, in a copy of
 the tree. `--json FILE` keeps what was measured, and a table beside it. `--replay FILE` makes the same changes in a tree
-that has been changed since, and compares: modules may have been moved, names and messages changed. A place that can't
-be found again is reported. `--map FILE` then says where it is, as JSON:
+that has been changed since, and compares: modules may have been moved, names and messages changed. The test that has
+noticed a mutant is asked first, and the others that run the function where it is gone. A place that can't be found
+again is reported. `--map FILE` then says where it is, as JSON:
 
   {"donewhen.old": "donewhen.new", "donewhen.old:name": "donewhen.new:other", "ID": "donewhen.new:LINE[:COLUMN]"}
 """
@@ -24,7 +25,16 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from tools.mutating.measuring import Baseline, Measured, Tree, chosen_tests, measure, measure_baseline, name_of
+from tools.mutating.measuring import (
+    Baseline,
+    Measured,
+    Tree,
+    chosen_tests,
+    measure,
+    measure_baseline,
+    name_of,
+    named_tests,
+)
 from tools.mutating.places import MODULE_LEVEL, Change, Unit, all_units, around, unit_from
 from tools.mutating.relocating import Found, NotFound, relocate
 
@@ -43,6 +53,8 @@ ONLY_SHOWING = frozenset(
 )
 """Modules that make text and pictures of what others have decided."""
 NOTICED = ("killed", "timeout")
+_PATIENCE = 30.0
+"""Seconds that a test may be thought to take before it was measured."""
 
 
 class Mutant(NamedTuple):
@@ -68,10 +80,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="Print the mutants and run nothing.")
     parser.add_argument("--json", type=Path, metavar="FILE", help="Write results here, and a table beside it.")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="Make the mutants of an earlier run again.")
+    parser.add_argument("--noticed", action="store_true", help="Of these, only those that a test noticed (minutes).")
     parser.add_argument("--map", type=Path, metavar="FILE", help="What became of modules, functions and places.")
     parser.add_argument("--tree", type=Path, default=ROOT, metavar="FOLDER", help="The tree to change (default: this).")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="Mutants at the same time (default: 1).")
     given = parser.parse_args(arguments)
+    if given.noticed and not given.replay:
+        parser.error("--noticed belongs to --replay")
     root = given.tree.resolve()
     units = all_units(root)
     lost: dict[str, NotFound] = {}
@@ -83,6 +98,9 @@ def main(arguments: list[str] | None = None) -> int:
         mutants, how, lost = replayed(before["mutants"], units, names)
     else:
         mutants = sample(units, given.sample, given.seed, given.without)
+    earlier = {one["id"]: one for one in before["mutants"]}
+    if given.noticed:
+        mutants = [one for one in mutants if earlier[one.key]["result"]["status"] in NOTICED]
     if given.only:
         mutants = [one for one in mutants if one.key in given.only]
     if given.list:
@@ -96,7 +114,6 @@ def main(arguments: list[str] | None = None) -> int:
         "mutants": [],
         "lost": {key: one._asdict() for key, one in lost.items()},
     }
-    earlier = {one["id"]: one for one in before["mutants"]}
     for mutant, measured in _measured(root, mutants, given.jobs, record, earlier):
         record["mutants"].append(_recorded(mutant, measured, how.get(mutant.key), earlier.get(mutant.key)))
         print(
@@ -111,25 +128,23 @@ def main(arguments: list[str] | None = None) -> int:
 
 def sample(units: Sequence[Unit], size: int, seed: int, without: Sequence[str] = ()) -> list[Mutant]:
     """Mutants from every deciding room, by its size but at least some; in many modules and of many kinds."""
-    sizes = {room: sum(_lines(unit) for unit in units if _in_room(unit, room)) for room in ROOMS}
+    sizes = {room: sum(_lines(one) for one in units if _in_room(one, room)) for room in ROOMS}
     of_kind: Counter[str] = Counter()
     chosen: list[Mutant] = []
     for room, quota in quotas(sizes, size).items():
-        candidates = [candidate for candidate in _candidates(units, room) if candidate.key not in without]
-        candidates.sort(key=lambda candidate: sha256(f"{seed} {candidate.key}".encode()).digest())
-        modules = len({candidate.unit.module for candidate in candidates})
+        candidates = [one for one in _candidates(units, room) if one.key not in without]
+        candidates.sort(key=lambda one: sha256(f"{seed} {one.key}".encode()).digest())
+        modules = len({one.unit.module for one in candidates})
         most_of_module = -(-quota // modules) if modules else 0
         of_module: Counter[str] = Counter()
         taken = 0
-        for candidate in candidates:
-            few = of_module[candidate.unit.module] < most_of_module and of_kind[candidate.change.operator] < max(
-                1, size // 7
-            )
+        for one in candidates:
+            few = of_module[one.unit.module] < most_of_module and of_kind[one.change.operator] < max(1, size // 7)
             if few and taken < quota:
-                of_module[candidate.unit.module] += 1
-                of_kind[candidate.change.operator] += 1
+                of_module[one.unit.module] += 1
+                of_kind[one.change.operator] += 1
                 taken += 1
-                chosen.append(candidate)
+                chosen.append(one)
     return chosen
 
 
@@ -203,33 +218,53 @@ def _measured(
         for at in range(jobs):
             (folder / str(at)).mkdir()
             trees.put(Tree(root, folder / str(at)))
-        tree = trees.get()
-        started = time.monotonic()
-        rooms = {one.room for one in mutants}
-        every = [*(one for room in sorted(rooms) for one in TESTS.get(room, ())), *EVERYBODY]
-        places = {one.key: one.unit for one in mutants}
-        baseline = measure_baseline(tree, places, every, max(jobs, 2))
-        trees.put(tree)
-        record["baseline"] = {"tests": len(baseline.seconds), "left_out": dict(baseline.left_out)}
-        minutes = (time.monotonic() - started) / 60
-        print(
-            f"{len(baseline.seconds)} tests pass unchanged, {len(baseline.left_out)} left out ({minutes:.0f} minutes)",
-            flush=True,
-        )
 
-        def one(mutant: Mutant) -> tuple[Mutant, Measured]:
+        def noticed_again(mutant: Mutant) -> tuple[Mutant, Measured | None]:
+            """Ask the test first that has noticed it before: where it does so again, no other is needed."""
+            by = earlier[mutant.key]["result"]["killed_by"] if mutant.key in earlier else None
+            tests = named_tests(root, by) if by else ()
             tree = trees.get()
             try:
-                likely, known = _likely(mutant, baseline), _tests_of(earlier.get(mutant.key))
-                first = TESTS.get(mutant.room, ())
-                tests, left_out = chosen_tests(mutant.unit, likely, baseline.seconds, tree.root, first, known)
-                seconds = sum(baseline.seconds[name] for name in tests)
+                found = measure(tree, mutant.unit, mutant.change, tests, 0, _PATIENCE) if tests else None
+            finally:
+                trees.put(tree)
+            return mutant, found if found and found.status == "killed" else None
+
+        def one(mutant: Mutant) -> tuple[Mutant, Measured]:
+            likely, known = _likely(mutant, baseline), _tests_of(earlier.get(mutant.key))
+            first = TESTS.get(mutant.room, ())
+            tests, left_out = chosen_tests(mutant.unit, likely, baseline.seconds, root, first, known)
+            seconds = sum(baseline.seconds[name] for name in tests)
+            tree = trees.get()
+            try:
                 return mutant, measure(tree, mutant.unit, mutant.change, tests, left_out, seconds)
             finally:
                 trees.put(tree)
 
         with ThreadPoolExecutor(jobs) as pool:
-            yield from pool.map(one, mutants)
+            rest: list[Mutant] = []
+            for mutant, found in pool.map(noticed_again, mutants):
+                if found is None:
+                    rest.append(mutant)
+                else:
+                    yield mutant, found
+            if not rest:
+                return
+            tree = trees.get()
+            baseline = _baseline(tree, rest, max(jobs, 2))
+            trees.put(tree)
+            record["baseline"] = {"tests": len(baseline.seconds), "left_out": dict(baseline.left_out)}
+            yield from pool.map(one, rest)
+
+
+def _baseline(tree: Tree, mutants: Sequence[Mutant], workers: int) -> Baseline:
+    started = time.monotonic()
+    rooms = sorted({one.room for one in mutants})
+    folders = [*(one for room in rooms for one in TESTS.get(room, ())), *EVERYBODY]
+    baseline = measure_baseline(tree, {one.key: one.unit for one in mutants}, folders, workers)
+    minutes = f"{(time.monotonic() - started) / 60:.0f} minutes"
+    print(f"{len(baseline.seconds)} tests pass unchanged, {len(baseline.left_out)} left out ({minutes})", flush=True)
+    return baseline
 
 
 def _likely(mutant: Mutant, baseline: Baseline) -> set[str]:
@@ -237,7 +272,7 @@ def _likely(mutant: Mutant, baseline: Baseline) -> set[str]:
     folders = (*TESTS.get(mutant.room, ()), *EVERYBODY)
     reached = baseline.reached_by.get(mutant.key, frozenset())
     tests = baseline.seconds if mutant.unit.function == MODULE_LEVEL else reached
-    return {test for test in tests if test.startswith(tuple(f"{folder}/" for folder in folders))}
+    return {one for one in tests if one.startswith(tuple(f"{folder}/" for folder in folders))}
 
 
 def _tests_of(recorded: Mapping[str, Any] | None) -> Sequence[str]:
@@ -248,7 +283,7 @@ def _recorded(
     mutant: Mutant, measured: Measured, found: Found | None, before: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     unit, change = mutant.unit, mutant.change
-    again = {name_of(test) for test in measured.tests} & {name_of(test) for test in _tests_of(before)}
+    again = {name_of(one) for one in measured.tests} & {name_of(one) for one in _tests_of(before)}
     return {
         "id": mutant.key,
         "room": mutant.room,
@@ -311,7 +346,7 @@ def _reported(lost: Mapping[str, NotFound]) -> list[str]:
 
 
 def _counts(mutants: Sequence[Mapping[str, Any]]) -> str:
-    counted = Counter(mutant["result"]["status"] for mutant in mutants)
+    counted = Counter(one["result"]["status"] for one in mutants)
     return f"{len(mutants)} mutants: " + ", ".join(f"{count} {status}" for status, count in sorted(counted.items()))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tools.mutants import LEAST_PER_ROOM, ROOMS, quotas, replayed, sample
-from tools.mutating.measuring import Tree, chosen_tests, measure, measure_baseline
+from tools.mutating.measuring import Tree, chosen_tests, measure, measure_baseline, named_tests
 from tools.mutating.places import Change, Unit, all_units, mutated_text, unit_from, units_of
 from tools.mutating.relocating import Found, NotFound, relocate
 
@@ -222,4 +222,10 @@ def test_a_mutant_is_noticed_or_survives_in_a_copy_of_the_tree(tmp_path: Path) -
     assert (found.status, found.killed_by) == ("killed", there)
     found = measure(tree, unit, _change(unit, "min-max", "max(votes)"), [here, there], 0, 1.0)
     assert found.status == "survived"
+    found = measure(tree, unit, _change(unit, "min-max", "max(votes)"), ["tests/test_rule.py::test_gone"], 0, 1.0)
+    assert found.status == "unreached"
+    flaky = "tests/test_rule.py::test_that_fails_anyway"
+    found = measure(tree, unit, _change(unit, "min-max", "max(votes)"), [flaky, here], 0, 1.0)
+    assert found.status == "survived"
+    assert named_tests(root, "tests/old/test_old.py::test_in_this_process[1]") == (here,)
     assert (root / "src" / "small" / "rule.py").read_text() == RULE

@@ -1,4 +1,7 @@
-"""A pytest plugin: run the named tests in the named order, and write down how each ended."""
+"""A pytest plugin: run the named tests in the named order, and write down how each ended.
+
+The name of a test without its parameters stands for all its cases.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not chosen:
         return
     order = {name: at for at, name in enumerate(json.loads(Path(chosen).read_text(encoding="utf-8")))}
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in order])
-    items[:] = sorted((item for item in items if item.nodeid in order), key=lambda item: order[item.nodeid])
+    places = {item.nodeid: order.get(item.nodeid, order.get(item.nodeid.partition("[")[0])) for item in items}
+    config.hook.pytest_deselected(items=[item for item in items if places[item.nodeid] is None])
+    items[:] = sorted(
+        (item for item in items if places[item.nodeid] is not None), key=lambda item: places[item.nodeid] or 0
+    )
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

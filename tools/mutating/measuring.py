@@ -24,6 +24,7 @@ SLOW_SECONDS = 15.0
 """A test that takes longer is left out."""
 MOST_SECONDS = 180.0
 """Tests for one mutant that take longer altogether are left out, the least likely ones first."""
+_NO_TEST = 5
 _LEFT_BEHIND = shutil.ignore_patterns(
     ".git",
     ".venv*",
@@ -152,7 +153,7 @@ class Tree:
             one = json.loads(line)
             if one["test"] not in found or found[one["test"]].outcome == "passed":
                 found[one["test"]] = TestRun(one["outcome"], one["seconds"], one["text"])
-        if status not in (0, 1) and not any(one.outcome == "failed" for one in found.values()):
+        if status not in (0, 1, _NO_TEST) and not any(one.outcome == "failed" for one in found.values()):
             told = (self.folder / "output").read_text(errors="replace")[-2000:]
             found["pytest"] = TestRun("failed", 0.0, f"pytest ended with status {status}: {told}")
         return found
@@ -278,20 +279,27 @@ def measure(tree: Tree, unit: Unit, change: Change, tests: Sequence[str], left_o
             return ended("timeout", None, f"not finished after {limit:.0f} s")
         failed = next(((name, one) for name, one in found.items() if one.outcome == "failed"), None)
         if failed is None:
-            if not any(one.outcome == "passed" for one in found.values()):
-                raise SystemExit(f"{unit.name}: no test was run")
-            return ended("survived")
+            return ended("survived" if found else "unreached")
         name, one = failed
-        if name not in remaining or _passes(tree, name):
+        if _passes(tree, name if "::" in name else remaining[0]):
             timeout = "Failed: Timeout" in one.text
             return ended("timeout" if timeout else "killed", name, one.text.strip().split("\n")[-1][:300])
-        remaining.remove(name)
+        remaining = [test for test in remaining if not name.startswith(test) and "::" in name]
     return ended("survived")
 
 
 def _passes(tree: Tree, name: str) -> bool:
+    """Whether a test, or each of its cases, passes where nothing is changed."""
     found = tree.run(_files([name]), "-n0", tests=[name], limit=600)
-    return found is not None and name in found and found[name].outcome == "passed"
+    return found is not None and bool(found) and all(one.outcome == "passed" for one in found.values())
+
+
+def named_tests(root: Path, test: str) -> tuple[str, ...]:
+    """The tests with a name, in whatever files they are, with all their cases."""
+    name = name_of(test).partition("[")[0]
+    written = f"def {name.split('::')[-1]}("
+    files = [path for path in sorted((root / "tests").rglob("*.py")) if written in path.read_text(encoding="utf-8")]
+    return tuple(f"{file.relative_to(root).as_posix()}::{name}" for file in files)
 
 
 def _files(tests: Iterable[str]) -> list[str]:
