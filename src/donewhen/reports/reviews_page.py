@@ -21,7 +21,7 @@ def reviews_text(people: PeopleAgreement, drift: Drift) -> Iterator[str]:
     yield f"labelled by people: {people.labelled} ticket(s) ({told})"
     for pair in people.pairs:
         kappa = "κ can't be told" if pair.kappa is None else f"κ {pair.kappa.value:.2f}"
-        yield f"  {pair.one} and {pair.other}: the same on {pair.same} of {pair.tickets}, {kappa}"
+        yield f"  {pair.first} and {pair.second}: the same on {pair.same} of {pair.tickets}, {kappa}"
     if drift.now is None:
         yield "judge and people: no verdict of the judge was looked at by a person yet"
         return
@@ -40,7 +40,7 @@ def reviews_data(people: PeopleAgreement, drift: Drift) -> dict[str, Any]:
         "by_person": people.by_person,
         "pairs": [
             {
-                "people": [pair.one, pair.other],
+                "people": [pair.first, pair.second],
                 "tickets": pair.tickets,
                 "same": pair.same,
                 "kappa": None if pair.kappa is None else pair.kappa.value,
@@ -73,8 +73,8 @@ def agreement_table(people: PeopleAgreement) -> str:
     """Each two people who have labelled the same tickets."""
     rows = [
         [
-            escape_line(pair.one),
-            escape_line(pair.other),
+            escape_line(pair.first),
+            escape_line(pair.second),
             str(pair.tickets),
             str(pair.same),
             NOTHING if pair.kappa is None else with_interval(pair.kappa),
