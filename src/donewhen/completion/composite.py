@@ -66,9 +66,7 @@ class AtLeast:
         self.n = n
         self.checkers = _as_checkers(checkers)
         if not 1 <= n <= len(self.checkers):
-            raise ValueError(
-                f"AtLeast({n}) of {len(self.checkers)} checkers is not possible: n must be between 1 and the number of checkers"
-            )
+            raise ValueError(f"n must be between 1 and the number of checkers ({len(self.checkers)}), not {n}")
 
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
         passed: list[TaskCompletionResult] = []

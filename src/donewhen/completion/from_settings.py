@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def checker_for(settings: GuardSettings, where: str, table: str = "stop") -> TaskCompletionChecker:
-    """Return the checker for one kind of stop; it runs every check, so the feedback lists everything that is missing."""
+    """Return the checker for one kind of stop; it runs every check, so the feedback lists all that is missing."""
     return CompositeChecker((checker for _, checker in checks_for(settings, where, table)), collect_all=True)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class JobChecker:
     """Complete when every job of the agent is done, blocked with a reason, waiting for a person, or out of budget.
 
-    It checks the jobs in progress, or the named ones. If no job is in progress the result is complete, unless ``require_job``.
+    It checks the jobs in progress, or the named ones. No job in progress is complete, unless ``require_job``.
     The check runs no commands and never counts as an iteration; the agent has to renew stale evidence itself.
 
         JobChecker()                                  # the jobs in progress in the folder of the context's filesystem

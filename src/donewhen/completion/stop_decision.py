@@ -60,7 +60,7 @@ class StopDecision(NamedTuple):
 def decide_stop(
     result: TaskCompletionResult, state: GuardState, policy: GuardPolicy
 ) -> tuple[StopDecision, GuardState]:
-    """Decide whether the agent may stop, given the check's result and the earlier attempts; return the new state too."""
+    """Decide from the check's result and the earlier attempts whether the agent may stop; return the new state too."""
     attempts = state.attempts + 1
     if result.complete:
         return StopDecision(True, completion_report("verified", attempts, result)), GuardState(attempts)

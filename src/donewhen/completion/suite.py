@@ -114,7 +114,8 @@ def against_baseline(report: SuiteReport, baseline: SuiteBaseline) -> TaskComple
     lost = sorted((baseline.executed | baseline.skipped) - report.outcomes.keys())
     if lost:
         return TaskCompletionResult.incomplete(
-            f"{len(lost)} test(s) of the baseline are gone: {_join_names(lost)}. Bring them back or record a new baseline.",
+            f"{len(lost)} test(s) of the baseline are missing: {_join_names(lost)}. "
+            "Restore them or record a new baseline.",
             code=ReasonCode.TESTS_LOST,
         )
     skipped = sorted(baseline.executed.intersection(report.ids("skipped")))
