@@ -360,7 +360,7 @@ def test_a_folder_that_may_not_be_written_to_is_refused_and_nothing_is_left_behi
     content = written(path, FOREIGN)
     path.parent.chmod(0o555)
     try:
-        done = run_unprivileged("install(path, ours)", path)
+        done = run_unprivileged("install_hooks(path, ours)", path)
     finally:
         path.parent.chmod(0o755)
     assert done.returncode == 1
@@ -372,7 +372,7 @@ def test_a_folder_that_may_not_be_written_to_is_refused_and_nothing_is_left_behi
 def test_a_file_that_may_not_be_read_is_refused(path: Path) -> None:
     content = written(path, FOREIGN)
     path.chmod(0)
-    done = run_unprivileged("install(path, ours)", path)
+    done = run_unprivileged("install_hooks(path, ours)", path)
     path.chmod(0o644)
     assert str(path) in done.stderr.splitlines()[-1]
     assert_sentences(done.stderr.splitlines()[-1])
@@ -383,7 +383,7 @@ def test_a_file_that_is_marked_read_only_keeps_its_mark(path: Path) -> None:
     # Who may write to the folder may replace the file; what must not happen is that it becomes writable for others.
     written(path, FOREIGN)
     path.chmod(0o444)
-    done = run_unprivileged("install(path, ours)", path)
+    done = run_unprivileged("install_hooks(path, ours)", path)
     assert done.returncode == 0, done.stderr
     assert stat.S_IMODE(path.stat().st_mode) == 0o444
     assert installed_hooks(path) == [STOP]

@@ -129,7 +129,7 @@ def test_a_failure_inside_is_an_error_with_a_code_and_not_the_end_of_the_server(
 
     monkeypatch.delenv("DONEWHEN_DEBUG", raising=False)
     found = dispatch_call(saying(broken), {}, CallContext(shop.root))
-    assert found.text.startswith("[internal] Something went wrong inside donewhen: ValueError: what now?")
+    assert found.text.startswith("[internal] Internal error in donewhen: ValueError: what now?")
     assert_sentences(dispatch_call(saying(full), {}, CallContext(shop.root)).text)
     monkeypatch.setenv("DONEWHEN_DEBUG", "1")
     with pytest.raises(ValueError, match="what now"):

@@ -49,7 +49,7 @@ def test_kappa_is_what_it_comes_to_by_hand(folder: Path) -> None:
     # Agreement 7/10. ada passes 6 of 10, ben 5 of 10: by chance 0.6*0.5 + 0.4*0.5 = 0.5. Kappa (0.7-0.5)/0.5 = 0.4.
     both(folder, "pp pp pp pp ff ff ff pf pf fp")
     (pair,) = people_agreement(mission(folder)).pairs
-    assert (pair.one, pair.other, pair.tickets, pair.same) == ("ada", "ben", 10, 7)
+    assert (pair.first, pair.second, pair.tickets, pair.same) == ("ada", "ben", 10, 7)
     assert pair.kappa is not None and pair.kappa.value == pytest.approx(0.4)
     assert pair.agreement is not None and pair.agreement.value == pytest.approx(0.7)
     assert pair.differing == ("T7", "T8", "T9")
@@ -117,7 +117,7 @@ def test_the_last_word_of_each_is_compared_and_only_where_both_spoke(folder: Pat
 def test_three_people_are_three_pairs(folder: Path) -> None:
     both(folder, "pp ff")
     add_label(folder, "reports", label("T0", "pass", "cem"))
-    assert [(pair.one, pair.other) for pair in people_agreement(mission(folder)).pairs] == [
+    assert [(pair.first, pair.second) for pair in people_agreement(mission(folder)).pairs] == [
         ("ada", "ben"),
         ("ada", "cem"),
         ("ben", "cem"),

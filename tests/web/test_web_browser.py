@@ -146,7 +146,7 @@ def test_people_find_their_way(tmp_path: Path, serve: Serve, look: Any) -> None:
         page.get_by_role("link", name="tone").click()
         assert page.get_by_role("heading", level=1).inner_text() == "agent-reports"
         page.get_by_role("navigation", name="Rooms").get_by_role("link", name="Review").click()
-        assert "Nothing needs you" in page.inner_text("main")
+        assert "Nothing to review" in page.inner_text("main")
         page.get_by_role("link", name="donewhen").click()
         page.get_by_role("searchbox").fill("goodbye")
         page.get_by_role("button", name="Find").click()
@@ -196,7 +196,7 @@ def test_a_queue_is_reviewed_with_keys_alone(tmp_path: Path, serve: Serve, look:
         assert_sentences(page.inner_text("main"))
         until(page, "performance.now() > 500")
         page.keyboard.press("p")
-        page.wait_for_selector("text=Nothing needs you")
+        page.wait_for_selector("text=Nothing to review")
         assert words_of_people(workspace, by_item[ids[2]]) == [("ada", "pass")]
         sight.nothing_wrong()
 
@@ -210,7 +210,7 @@ def test_buttons_work_without_javascript(tmp_path: Path, serve: Serve, look: Any
         signed_in(sight, server, "ada")
         sight.page.get_by_placeholder("Why (optional)").fill("It is fine.")
         sight.page.get_by_role("button", name="Pass").click()
-        sight.page.wait_for_selector("text=Nothing needs you")
+        sight.page.wait_for_selector("text=Nothing to review")
     assert words_of_people(workspace, job) == [("ada", "pass")]
 
 
@@ -340,7 +340,7 @@ def test_a_key_never_meets_another_item_than_the_one_that_was_chosen(
         assert words_of_people(workspace, other) == []
         sight.page.keyboard.press("j")
         sight.page.keyboard.press("p")
-        sight.page.wait_for_selector("text=Nothing needs you")
+        sight.page.wait_for_selector("text=Nothing to review")
         assert words_of_people(workspace, other) == [("ada", "pass")]
 
 

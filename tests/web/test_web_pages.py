@@ -212,7 +212,7 @@ def test_a_job_shows_its_evidence_with_what_was_put_out_and_the_ledger_with_who_
     page = words(html)
     assert_sentences(visible(html))
     assert "the last line" in page
-    assert "characters …]" in page
+    assert "characters omitted …]" in page
     assert re.search(r"agreed sealed as [0-9a-f]{12} ada \(person\)", page)
     assert re.search(r"refused score \d+, closed: [a-z, ]+ bot \(agent\)", page)
     assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", page)
@@ -276,7 +276,7 @@ def test_a_mission_shows_what_its_judge_has_learned_and_how(learned: Path, serve
         "Trials on unseen tickets",
         "Cost",
         "Drift",
-        "How the guidance came to be",
+        "History of the guidance",
         "Runs",
     ):
         assert part in page, part

@@ -137,10 +137,10 @@ def test_what_many_ask_for_is_made_once_while_nothing_changes() -> None:
             made.append(1)
             return "page"
 
-        assert await asyncio.gather(*(memory.made("/", 1, make) for _ in range(200))) == ["page"] * 200
-        assert await memory.made("/", 1, make) == "page"
+        assert await asyncio.gather(*(memory.get_or_make("/", 1, make) for _ in range(200))) == ["page"] * 200
+        assert await memory.get_or_make("/", 1, make) == "page"
         assert len(made) == 1
-        await memory.made("/", 2, make)
+        await memory.get_or_make("/", 2, make)
         assert len(made) == 2
 
     asyncio.run(story())
@@ -155,11 +155,11 @@ def test_what_may_change_unseen_is_shared_only_while_it_is_made() -> None:
             gate.wait(100)
             return len(made)
 
-        waiting = [asyncio.create_task(memory.made("/", 1, make, keep=False)) for _ in range(50)]
+        waiting = [asyncio.create_task(memory.get_or_make("/", 1, make, keep=False)) for _ in range(50)]
         await asyncio.sleep(0)
         gate.set()
         assert await asyncio.gather(*waiting) == [1] * 50
-        assert await memory.made("/", 1, make, keep=False) == 2
+        assert await memory.get_or_make("/", 1, make, keep=False) == 2
 
     asyncio.run(story())
 
@@ -174,9 +174,9 @@ def test_what_failed_is_not_remembered() -> None:
             return "page"
 
         with pytest.raises(OSError) as caught:
-            await memory.made("/", 1, make)
+            await memory.get_or_make("/", 1, make)
         assert_sentences(caught.value)
-        assert await memory.made("/", 1, make) == "page"
+        assert await memory.get_or_make("/", 1, make) == "page"
 
     asyncio.run(story())
 
@@ -185,8 +185,8 @@ def test_one_who_leaves_takes_the_page_from_nobody() -> None:
     async def story() -> None:
         memory, gate = PageCache(), threading.Event()
         make = lambda: gate.wait(100) and "page"  # noqa: E731
-        first = asyncio.create_task(memory.made("/", 1, make))
-        second = asyncio.create_task(memory.made("/", 1, make))
+        first = asyncio.create_task(memory.get_or_make("/", 1, make))
+        second = asyncio.create_task(memory.get_or_make("/", 1, make))
         await asyncio.sleep(0)
         first.cancel()
         gate.set()
@@ -199,10 +199,10 @@ def test_memory_is_bounded() -> None:
     async def story() -> None:
         memory = PageCache(most=3)
         for number in range(10):
-            await memory.made(number, 1, lambda: "page")
-        await memory.made(9, 1, lambda: "page")
+            await memory.get_or_make(number, 1, lambda: "page")
+        await memory.get_or_make(9, 1, lambda: "page")
         assert memory.count == 10
-        await memory.made(0, 1, lambda: "page")
+        await memory.get_or_make(0, 1, lambda: "page")
         assert memory.count == 11
 
     asyncio.run(story())
@@ -218,19 +218,19 @@ def test_a_change_of_a_job_a_mission_or_a_run_is_seen_and_told_apart(tmp_path: P
 
     async def story() -> None:
         watch = FileWatch(ProjectFolder(tmp_path))
-        before = await watch.look()
-        assert changed_topics(before, await watch.look()) == ()
+        before = await watch.refresh()
+        assert changed_topics(before, await watch.refresh()) == ()
         workspace.ledger.append(job.id, "unverified", {"why": "a test"}, Actor("bot"))
-        before, now = watch.versions, await watch.look()
+        before, now = watch.versions, await watch.refresh()
         assert changed_topics(before, now) == ("jobs",)
         (run / "events.jsonl").write_text("{}\n{}\n", encoding="utf-8")
-        before, now = now, await watch.look()
+        before, now = now, await watch.refresh()
         assert changed_topics(before, now) == ("runs",)
         (mission / "guidance.json").write_text("{}", encoding="utf-8")
-        before, now = now, await watch.look()
+        before, now = now, await watch.refresh()
         assert changed_topics(before, now) == ("missions",)
         (run / "answers.sqlite-wal").write_text("not worth a look", encoding="utf-8")
-        assert changed_topics(now, await watch.look()) == ()
+        assert changed_topics(now, await watch.refresh()) == ()
 
     asyncio.run(story())
 
@@ -240,9 +240,9 @@ def test_many_who_look_at_once_share_a_look_that_began_after_they_asked(tmp_path
 
     async def story() -> None:
         watch = FileWatch(ProjectFolder(tmp_path))
-        first = await watch.look()
+        first = await watch.refresh()
         (tmp_path / "jobs" / "plan.md").touch()
-        assert {*await asyncio.gather(*(watch.look() for _ in range(100)))} == {watch.versions}
+        assert {*await asyncio.gather(*(watch.refresh() for _ in range(100)))} == {watch.versions}
         assert changed_topics(first, watch.versions) == ("jobs",)
 
     asyncio.run(story())
@@ -254,8 +254,8 @@ def test_a_viewer_that_reads_nothing_is_told_everything_at_once_later(tmp_path: 
         slow = viewers.join()
         assert slow is not None
         for _ in range(10_000):
-            slow.tell(("jobs",))
-            slow.tell(("runs",))
+            slow.notify(("jobs",))
+            slow.notify(("runs",))
         messages = slow.messages()
         assert (await anext(messages)).startswith(b"retry: 2000\nevent: hello\n")
         assert await anext(messages) == b"event: changed\ndata: jobs runs\n\n"

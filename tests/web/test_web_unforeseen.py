@@ -26,7 +26,7 @@ def test_it_is_a_page_and_tells_nothing_of_itself(tmp_path: Path, monkeypatch: p
         raise RuntimeError("a secret of the machine")
 
     monkeypatch.setitem(app.VIEWS, "/graph", View(broken, ("jobs",)))
-    told: list[str] = []
+    printed: list[str] = []
     sent: list[Any] = []
     scope = {
         "type": "http",
@@ -44,10 +44,10 @@ def test_it_is_a_page_and_tells_nothing_of_itself(tmp_path: Path, monkeypatch: p
     async def send(message: Any) -> None:
         sent.append(message)
 
-    site = ServerState(ProjectFolder(tmp_path), AccessPolicy("127.0.0.1"), Reviewers(()), told.append)
+    site = ServerState(ProjectFolder(tmp_path), AccessPolicy("127.0.0.1"), Reviewers(()), printed.append)
     asyncio.run(app.application(site)(scope, receive, send))
     page = b"".join(one.get("body", b"") for one in sent).decode()
     assert sent[0]["status"] == 500
     assert_sentences(visible(page))
     assert "a secret of the machine" not in page
-    assert told == ["The page /graph could not be shown: RuntimeError: a secret of the machine"]
+    assert printed[:1] == ["The page /graph could not be shown: RuntimeError: a secret of the machine"]

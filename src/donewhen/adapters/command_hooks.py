@@ -1,4 +1,4 @@
-"""Answering a runtime's command hook: one event in, one answer out, whatever happens in between.
+"""Answer a runtime's command hook: one event in, one answer out, even on errors.
 
 What a runtime calls its fields and how it wants to be answered is the business of its dialect; this file knows
 only the question. Imports stand where they are used: an event that needs no check must cost next to nothing.
@@ -68,7 +68,7 @@ def existing_folder(named: object) -> Path:
 
 
 def respond_to_event(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapping[str, str], cwd: Path) -> Answer:
-    """The answer to one event. It never raises: what goes wrong inside refuses the stop."""
+    """Return the answer to one event. It never raises: an internal error refuses the stop."""
     # An event that can't be read is counted like any other, or a runtime without a cap would be held for ever.
     request = HookRequest(kind, "unreadable", cwd, retried=True)
     settings = Settings(root=cwd)
@@ -96,7 +96,7 @@ def respond_to_event(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapp
 
 
 def _without_checks(request: HookRequest, settings: Settings, dialect: Dialect) -> Answer:
-    """Nothing is set up, so nobody is held; unless this agent was held before, and what held it has vanished since."""
+    """Allow the stop if nothing is configured, unless this agent was held back and the settings are gone since."""
     if not (request.retried and (settings.root / ".donewhen").exists()):
         return dialect.allow(request.kind)
     from donewhen.adapters.stop_attempts import StopAttempts
@@ -193,7 +193,7 @@ def _on_record(root: Path, why: str) -> None:
 
 
 def _uncounted(result: TaskCompletionResult, request: HookRequest) -> StopDecision:
-    """Where nothing can be remembered, an agent is held back once, and not for ever."""
+    """Without stored state, hold an agent back once, not forever."""
     from donewhen.completion.stop_decision import GuardPolicy, GuardState, decide_stop
 
     earlier = GuardState(1, 1, 1) if request.retried else GuardState()

@@ -25,14 +25,16 @@ def prepare_session(prompt: Prompt[Any], session: Session) -> None:
 
 
 def guard_for(configured: object | None, prompt: Prompt[Any], limits: Limits, policy: GuardPolicy) -> StopGuard | None:
-    """The guard for this run; None when nobody asked for one.
+    """Return the guard for this run; None if no checker is configured.
 
     A checker in the adapter's configuration and one on the template must both pass. A run inside a check,
     such as a judge's, is not guarded: it would be asked whether it may stop by the very check it serves.
     """
     if is_checking():
         return None
-    checkers = [as_checker(one) for one in (configured, prompt.template.task_completion_checker) if one is not None]
+    checkers = [
+        as_checker(checker) for checker in (configured, prompt.template.task_completion_checker) if checker is not None
+    ]
     if not checkers:
         return None
     return StopGuard(checkers[0] if len(checkers) == 1 else CompositeChecker(checkers), limits, policy)

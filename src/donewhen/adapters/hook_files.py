@@ -1,4 +1,4 @@
-"""Putting our hooks into a runtime's settings file, and taking out exactly those again.
+"""Install our hooks into a runtime's settings file, and remove exactly those again.
 
 Claude Code and Codex share the form: ``{"hooks": {EVENT: [{"matcher": …, "hooks": [{"type": "command", …}]}]}}``.
 """
@@ -26,7 +26,7 @@ BACKUP_SUFFIX = ".donewhen-backup"
 
 @dataclass(frozen=True)
 class HookEntry:
-    """One hook as it stands in the file. ``timeout`` is in seconds."""
+    """One hook in the file. ``timeout`` is in seconds."""
 
     event: str
     command: str
@@ -40,7 +40,7 @@ class HookEntry:
 
 @dataclass(frozen=True)
 class FileChange:
-    """What an install or uninstall does to a file; None stands for a file that is not there."""
+    """What an install or uninstall does to a file; None means that the file does not exist."""
 
     path: Path
     before: bytes | None
@@ -124,7 +124,9 @@ def with_hooks(
     for event in events:
         _groups(events, event, where)
     for event, group, hook in list(our_hooks(result)):
-        match = next((one for one in wanted if one.event == event and one.matcher == group.get("matcher")), None)
+        match = next(
+            (entry for entry in wanted if entry.event == event and entry.matcher == group.get("matcher")), None
+        )
         if match is None:
             group["hooks"].remove(hook)
         else:
@@ -227,14 +229,14 @@ def _finite(text: str) -> float:
 
 
 def _no_json(word: str) -> object:
-    raise ValueError(f"{word} is no JSON")
+    raise ValueError(f"{word} is not valid JSON")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> Json:
     data = dict(pairs)
     if len(data) != len(pairs):
-        doubled = sorted({key for key, _ in pairs if [one for one, _ in pairs].count(key) > 1})
-        raise ValueError(f"the key {doubled[0]!r} occurs twice, and rewriting would lose one")
+        doubled = sorted({key for key, _ in pairs if [name for name, _ in pairs].count(key) > 1})
+        raise ValueError(f"the key {doubled[0]!r} occurs twice; rewriting the file would lose one value")
     return data
 
 

@@ -1,4 +1,4 @@
-"""How often an agent was held back, remembered from one hook process to the next."""
+"""Count how often an agent was held back, across hook processes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class StopAttempts:
 
     def __init__(self, root: Path, runtime: str, session_id: str, kind: str, *, local: bool = True) -> None:
         # Readable, safe as a file name, and still apart for ids that differ in what is not.
-        told_apart = zlib.crc32(session_id.encode("utf-8", "surrogatepass"))
-        key = f"{runtime}-{kind}-{re.sub(r'[^A-Za-z0-9]', '-', session_id)[:64]}-{told_apart:08x}"
+        session_hash = zlib.crc32(session_id.encode("utf-8", "surrogatepass"))
+        key = f"{runtime}-{kind}-{re.sub(r'[^A-Za-z0-9]', '-', session_id)[:64]}-{session_hash:08x}"
         self._root = root
         self._folder = root / FOLDER / "state" if local else self._elsewhere()
         self._name = f"attempts-{key}.json"
@@ -67,7 +67,7 @@ class StopAttempts:
         else:
             above.mkdir(parents=True, exist_ok=True, mode=0o700)
             if above.is_symlink() or above.lstat().st_uid != os.getuid():
-                raise PermissionError(f"{above} is somebody else's")
+                raise PermissionError(f"{above} belongs to another user")
         self._folder.mkdir(exist_ok=True, mode=0o700)
         if not os.access(self._folder, os.W_OK | os.X_OK):
             raise PermissionError(f"{self._folder} can't be written to")
@@ -77,7 +77,7 @@ class StopAttempts:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                # Whoever holds it for so long does not want an answer to be given.
+                # A lock held this long is treated as an error.
                 if time.monotonic() >= give_up:
                     os.close(descriptor)
                     raise

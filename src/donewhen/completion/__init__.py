@@ -1,4 +1,4 @@
-"""May this agent stop? The checkers, and what guards a stop with them."""
+"""Completion checkers, and the guard that runs them when an agent wants to stop."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ _PROTOCOLS = (
     "TaskCompletionResult",
 )
 
-_BELOW = {
+_OTHER_MODULES = {
     **dict.fromkeys(_PROTOCOLS, "donewhen.protocols"),
     **dict.fromkeys(("ReportError", "SuiteReport", "read_junit"), "donewhen.test_reports.junit"),
     "SuiteBaseline": "donewhen.test_reports.suite_baseline",
 }
 
-__getattr__ = lazy_attributes(__name__, _FILE_OF, _BELOW)
+__getattr__ = lazy_attributes(__name__, _FILE_OF, _OTHER_MODULES)
 
 __all__ = [
     "REASONS",

@@ -1,4 +1,4 @@
-"""Asking a checker so that nothing it does can look like a pass, except saying so."""
+"""Run a checker safely: an error, a timeout or a wrong return value is never a pass."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class AsyncTaskCompletionChecker(Protocol):
-    """A checker whose ``check`` is a coroutine function. It may stand wherever a checker may."""
+    """A checker whose ``check`` is a coroutine function. It is accepted wherever a checker is."""
 
     async def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
-        """Say whether the tasks are complete."""
+        """Return whether the tasks are complete."""
         ...
 
 
@@ -36,13 +36,13 @@ _checking: ContextVar[bool] = ContextVar("donewhen_checking", default=False)
 
 
 def is_checking() -> bool:
-    """Whether the current code runs inside a check: an adapter that a judge asks must not be guarded in turn."""
+    """Whether the current code runs inside a check. An adapter that is called by a judge must not be guarded itself."""
     return _checking.get()
 
 
 @contextmanager
 def checking() -> Iterator[None]:
-    """Mark what runs inside as part of a check."""
+    """Context manager: mark the code inside as part of a check."""
     token = _checking.set(True)
     try:
         yield
@@ -51,10 +51,10 @@ def checking() -> Iterator[None]:
 
 
 def checker_name(checker: object) -> str:
-    """What to call a checker in a sentence; a str is a name already."""
+    """Return the name of a checker for messages; a str is used as it is."""
     try:
         name = checker if isinstance(checker, str) else getattr(checker, "name", None)
-    except Exception:  # noqa: BLE001 - a checker that can't even be named is still to be told of
+    except Exception:  # noqa: BLE001 - a checker whose name raises must still be reported
         name = None
     return name if isinstance(name, str) and name else type(checker).__name__
 
@@ -62,36 +62,36 @@ def checker_name(checker: object) -> str:
 def run_check(
     checker: AnyChecker, context: TaskCompletionContext, *, timeout: float | None = None
 ) -> TaskCompletionResult:
-    """Ask ``checker`` and always come back with a result.
+    """Run ``checker`` and always return a result.
 
     A checker that raises, exits the interpreter or returns something else is *incomplete* with
-    ``gate_error``. One that does not answer within ``timeout`` seconds is abandoned (a command it is
-    running is killed) and is *incomplete* with ``check_timeout``. Without a timeout it is waited for.
+    ``gate_error``. A checker that does not return within ``timeout`` seconds is abandoned (its running
+    command is killed) and is *incomplete* with ``check_timeout``. Without a timeout, wait until it returns.
     """
     if timeout is None:
-        return contextvars.copy_context().run(_ask, checker, context)
-    box = _Box()
+        return contextvars.copy_context().run(_call_checker, checker, context)
+    thread = _CheckThread()
     try:
-        box.start(checker, context)
-        return _answered(box.wait(timeout), checker, timeout)
+        thread.start(checker, context)
+        return _result_or_timeout(thread.wait(timeout), checker, timeout)
     except BaseException:
-        # A person's Ctrl-C, also in the moment between the two. What the check has started must end before we do.
-        box.abandon()
-        box.settle()
+        # For example Ctrl-C, possibly between start and wait. What the check has started must end before we do.
+        thread.abandon()
+        thread.settle()
         raise
 
 
 async def arun_check(
     checker: AnyChecker, context: TaskCompletionContext, *, timeout: float | None = None
 ) -> TaskCompletionResult:
-    """The same for asynchronous callers: the event loop goes on while the checker works in a thread.
+    """Like :func:`run_check`, for asynchronous callers: the checker runs in a thread, so the event loop is not blocked.
 
     A checker whose ``check`` is a coroutine function is awaited on the caller's own loop.
     """
     import asyncio
 
     if _is_async(checker):
-        task = asyncio.ensure_future(_await_checked(checker, context))
+        task = asyncio.ensure_future(_await_checker(checker, context))
         try:
             done, _ = await asyncio.wait({task}, timeout=timeout)
         except asyncio.CancelledError:
@@ -99,24 +99,24 @@ async def arun_check(
             raise
         if not done:
             task.cancel()
-            return _answered(None, checker, timeout)
+            return _result_or_timeout(None, checker, timeout)
         return gate_error(checker, "raised CancelledError") if task.cancelled() else task.result()
     loop = asyncio.get_running_loop()
     answered = asyncio.Event()
-    box = _Box()
-    box.start(checker, context, on_answer=lambda: _tell(loop, answered))
+    thread = _CheckThread()
+    thread.start(checker, context, on_answer=lambda: _set_event(loop, answered))
     try:
         await asyncio.wait_for(answered.wait(), timeout)
     except TimeoutError:
-        return _answered(box.abandon(), checker, timeout)
+        return _result_or_timeout(thread.abandon(), checker, timeout)
     except asyncio.CancelledError:
-        box.abandon()
+        thread.abandon()
         raise
-    return _answered(box.wait(None), checker, timeout)
+    return _result_or_timeout(thread.wait(None), checker, timeout)
 
 
 def gate_error(checker: object, what: str) -> TaskCompletionResult:
-    """The result of a check that is itself broken."""
+    """Return the result for a check that is itself broken."""
     return TaskCompletionResult.incomplete(
         f"gate_error: the completion check {checker_name(checker)} {what}. A broken check is not a pass; "
         "fix the check, or ask the person who set it up.",
@@ -124,7 +124,9 @@ def gate_error(checker: object, what: str) -> TaskCompletionResult:
     )
 
 
-def _answered(result: TaskCompletionResult | None, checker: object, timeout: float | None) -> TaskCompletionResult:
+def _result_or_timeout(
+    result: TaskCompletionResult | None, checker: object, timeout: float | None
+) -> TaskCompletionResult:
     if result is not None:
         return result
     return TaskCompletionResult.incomplete(
@@ -134,11 +136,11 @@ def _answered(result: TaskCompletionResult | None, checker: object, timeout: flo
     )
 
 
-class _Box:
-    """One check in a thread of its own, which may be left behind: a daemon thread never delays the exit."""
+class _CheckThread:
+    """One check in its own daemon thread, so that an abandoned check never delays the exit."""
 
     def __init__(self) -> None:
-        self._answered = threading.Event()
+        self._done_event = threading.Event()
         self._cancel: threading.Event | None = None
         self._result: TaskCompletionResult | None = None
         self._interrupt: BaseException | None = None
@@ -149,40 +151,40 @@ class _Box:
         context: TaskCompletionContext,
         on_answer: Callable[[], object] = lambda: None,
     ) -> None:
-        surroundings = contextvars.copy_context()
-        self._cancel = surroundings.run(cancellable)
+        context_copy = contextvars.copy_context()
+        self._cancel = context_copy.run(cancellable)
 
         def work() -> None:
             try:
-                self._result = surroundings.run(_ask, checker, context)
+                self._result = context_copy.run(_call_checker, checker, context)
             except BaseException as interrupt:  # noqa: BLE001 - raised again in the waiting thread
                 self._interrupt = interrupt
-            self._answered.set()
+            self._done_event.set()
             on_answer()
 
         threading.Thread(target=work, name=f"check {checker_name(checker)}", daemon=True).start()
 
     def wait(self, timeout: float | None) -> TaskCompletionResult | None:
-        """The answer, or None when there is none in time."""
-        if not self._answered.wait(timeout):
+        """Return the result, or None after the timeout."""
+        if not self._done_event.wait(timeout):
             return self.abandon()
         if self._interrupt is not None:
             raise self._interrupt
         return self._result
 
     def settle(self) -> None:
-        """Give an abandoned check a moment to end what it has started."""
-        self._answered.wait(_SETTLING)
+        """Wait briefly for an abandoned check to stop what it has started."""
+        self._done_event.wait(_SETTLING)
 
     def abandon(self) -> TaskCompletionResult | None:
-        """Stop waiting and ask what was started to stop; an answer that came just now still counts."""
+        """Cancel the check. Return its result if it has just finished."""
         if self._cancel is not None:
             self._cancel.set()
         return self._result
 
 
-def _tell(loop: asyncio.AbstractEventLoop, answered: asyncio.Event) -> None:
-    # A loop that was closed in the meantime has nobody left who waits.
+def _set_event(loop: asyncio.AbstractEventLoop, answered: asyncio.Event) -> None:
+    # If the loop was closed in the meantime, nothing waits for the event.
     if not loop.is_closed():
         loop.call_soon_threadsafe(answered.set)
 
@@ -190,15 +192,15 @@ def _tell(loop: asyncio.AbstractEventLoop, answered: asyncio.Event) -> None:
 def _is_async(checker: object) -> bool:
     try:
         return inspect.iscoroutinefunction(getattr(checker, "check", None))
-    except Exception:  # noqa: BLE001 - asking it will tell
+    except Exception:  # noqa: BLE001 - running the check will report it
         return False
 
 
-def _ask(checker: AnyChecker, context: TaskCompletionContext) -> TaskCompletionResult:
+def _call_checker(checker: AnyChecker, context: TaskCompletionContext) -> TaskCompletionResult:
     _checking.set(True)
     if cancelled():
         return TaskCompletionResult.incomplete(
-            f"check_timeout: {checker_name(checker)} was not asked any more, because nobody waits for its answer.",
+            f"check_timeout: {checker_name(checker)} was not run: the check was abandoned before it started.",
             code=ReasonCode.CHECK_TIMEOUT,
         )
     try:
@@ -211,11 +213,11 @@ def _ask(checker: AnyChecker, context: TaskCompletionContext) -> TaskCompletionR
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - fail closed: sys.exit(0) in a checker is no pass either
-        return gate_error(checker, _raised(error))
-    return _checked(checker, answer)
+        return gate_error(checker, _describe_error(error))
+    return _validated_result(checker, answer)
 
 
-async def _await_checked(checker: AnyChecker, context: TaskCompletionContext) -> TaskCompletionResult:
+async def _await_checker(checker: AnyChecker, context: TaskCompletionContext) -> TaskCompletionResult:
     import asyncio
 
     _checking.set(True)
@@ -226,34 +228,34 @@ async def _await_checked(checker: AnyChecker, context: TaskCompletionContext) ->
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise
     except BaseException as error:  # noqa: BLE001 - fail closed
-        return gate_error(checker, _raised(error))
-    return _checked(checker, answer)
+        return gate_error(checker, _describe_error(error))
+    return _validated_result(checker, answer)
 
 
-def _checked(checker: object, answer: object) -> TaskCompletionResult:
-    # By its real type and its real value: an object can pretend both to isinstance and to an if.
+def _validated_result(checker: object, answer: object) -> TaskCompletionResult:
+    # Check the real type and the real value: an object can fool both isinstance and bool().
     if issubclass(type(answer), TaskCompletionResult) and type(getattr(answer, "complete", None)) is bool:
         return cast("TaskCompletionResult", answer)
-    return gate_error(checker, f"returned {_shown(answer)}, which is not a TaskCompletionResult")
+    return gate_error(checker, f"returned {_short_repr(answer)}, which is not a TaskCompletionResult")
 
 
-def _shown(thing: object) -> str:
+def _short_repr(thing: object) -> str:
     try:
         return one_line(repr(thing), 60)
-    except Exception:  # noqa: BLE001 - what it is can still be told
+    except Exception:  # noqa: BLE001 - the type can still be named
         return f"an object of type {type(thing).__name__}"
 
 
-def _raised(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     try:
         text = one_line(str(error))
-    except Exception:  # noqa: BLE001 - its name says something, too
+    except Exception:  # noqa: BLE001 - the type name is still useful
         text = ""
     return f"raised {type(error).__name__}" + (f": {text.rstrip('.')}" if text else "")
 
 
 def run_awaitable(answer: Awaitable[T]) -> T:
-    """Run an awaitable to its end, on a loop of its own, from any thread, also one whose loop is running."""
+    """Run an awaitable in its own event loop, from any thread, even one whose loop is already running."""
     import asyncio
 
     async def awaited() -> T:
@@ -265,11 +267,11 @@ def run_awaitable(answer: Awaitable[T]) -> T:
         return asyncio.run(awaited())
     outcome: list[T] = []
     failure: list[BaseException] = []
-    surroundings = contextvars.copy_context()
+    context_copy = contextvars.copy_context()
 
     def work() -> None:
         try:
-            outcome.append(surroundings.run(asyncio.run, awaited()))
+            outcome.append(context_copy.run(asyncio.run, awaited()))
         except BaseException as error:  # noqa: BLE001 - raised again below
             failure.append(error)
 

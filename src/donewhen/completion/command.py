@@ -1,4 +1,4 @@
-"""Does a command succeed?"""
+"""A checker that runs a command and requires exit status 0."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _TROUBLE = re.compile(
 
 
 class CommandChecker:
-    """Complete when ``argv`` exits with 0. The agent reads the last lines that matter.
+    """Complete when ``argv`` exits with 0. The feedback quotes the relevant last lines of the output.
 
     There is no shell. The command gets a small environment: what it needs to find its tools, the variables
     named in ``pass_env``, and ``env``. It runs in ``cwd``, or in the root of the context's
     :class:`~donewhen.filesystem.HostFilesystem`, or in the current folder. After ``timeout`` seconds it is
-    killed together with every process of its group; nothing of the group is left behind in any case.
+    killed together with every process of its group; no process of the group survives the check.
     """
 
     def __init__(
@@ -69,9 +69,9 @@ def checked_argv(argv: Sequence[str]) -> tuple[str, ...]:
 def run_checked_command(
     checker: CommandChecker, argv: Sequence[str], env: Mapping[str, str], context: TaskCompletionContext
 ) -> CommandResult:
-    """Run ``argv`` under the checker's settings, where the context's files are."""
+    """Run ``argv`` with the checker's settings, in the folder of the context's files."""
     root = context.filesystem.root if isinstance(context.filesystem, HostFilesystem) else Path.cwd()
-    # A relative cwd is meant below the workspace; an absolute one stands for itself.
+    # A relative cwd is relative to the workspace root; an absolute one is used as it is.
     folder = root / checker.cwd if checker.cwd is not None else root
     return run_command(argv, cwd=folder, timeout=checker.timeout, env=small_environment(checker.pass_env, env))
 
@@ -81,10 +81,10 @@ def not_runnable_result(error: CommandNotRunnableError) -> TaskCompletionResult:
 
 
 def failure_of_command(checker: CommandChecker, result: CommandResult) -> TaskCompletionResult | None:
-    """Why the command did not succeed; None when it did."""
+    """Return why the command failed; None when it succeeded."""
     if result.ending != "exited":
         return TaskCompletionResult.incomplete(
-            f"`{checker.name}` did not end within {checker.timeout:g} seconds and was killed.{_quoted(result)}"
+            f"`{checker.name}` did not end within {checker.timeout:g} seconds and was killed.{_output_excerpt(result)}"
             if result.ending == "timed_out"
             else f"`{checker.name}` was stopped because its check was abandoned.",
             code=ReasonCode.COMMAND_TIMEOUT,
@@ -95,20 +95,20 @@ def failure_of_command(checker: CommandChecker, result: CommandResult) -> TaskCo
         how, code = f"was ended by signal {-result.exit_code}", ReasonCode.COMMAND_KILLED
     else:
         how, code = f"failed with exit status {result.exit_code}", ReasonCode.COMMAND_FAILED
-    return TaskCompletionResult.incomplete(f"`{checker.name}` {how}.{_quoted(result)}", code=code)
+    return TaskCompletionResult.incomplete(f"`{checker.name}` {how}.{_output_excerpt(result)}", code=code)
 
 
-def _quoted(result: CommandResult) -> str:
+def _output_excerpt(result: CommandResult) -> str:
     lines = lines_that_matter(result.output)
     return "\n" + "\n".join(f"  {line}" for line in lines) if lines else " It printed nothing."
 
 
 def lines_that_matter(output: str, limit: int = _LINES) -> list[str]:
-    """The end of a command's output, and the lines before it that speak of trouble, without decoration."""
+    """Return the last lines of the output, and earlier lines that report errors, without decoration."""
     lines = [shorten(line.rstrip(), _LINE_LENGTH) for line in plain_text(output).split("\n")]
     lines = [line for line in lines if not _DECORATION.fullmatch(line)]
     end = lines[-limit:]
-    # Half of the room goes to earlier trouble, when the end of the output is not about it.
+    # If the last lines report no error, half of the space goes to earlier lines that do.
     trouble = [line for line in lines[:-limit] if _TROUBLE.search(line)]
     if trouble and not any(_TROUBLE.search(line) for line in end):
         end = [*trouble[-(limit // 2) :], "…", *lines[-(limit - limit // 2) :]]

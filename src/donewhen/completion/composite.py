@@ -20,8 +20,10 @@ class CompositeChecker:
 
     def __init__(self, checkers: Iterable[Checkable], all_must_pass: bool = True, *, collect_all: bool = False) -> None:
         if collect_all and not all_must_pass:
-            raise ValueError("collect_all belongs to all_must_pass: where any may pass, all failures are listed anyway")
-        self.checkers = _coerced(checkers)
+            raise ValueError(
+                "collect_all belongs to all_must_pass: without all_must_pass, all failures are listed anyway"
+            )
+        self.checkers = _as_checkers(checkers)
         self.all_must_pass = all_must_pass
         self.collect_all = collect_all
 
@@ -58,15 +60,13 @@ class CompositeChecker:
 
 
 class AtLeast:
-    """At least ``n`` of several checkers must pass; asking ends as soon as the answer is certain."""
+    """At least ``n`` of several checkers must pass. It stops as soon as the result is certain."""
 
     def __init__(self, n: int, checkers: Iterable[Checkable]) -> None:
         self.n = n
-        self.checkers = _coerced(checkers)
+        self.checkers = _as_checkers(checkers)
         if not 1 <= n <= len(self.checkers):
-            raise ValueError(
-                f"AtLeast({n}) of {len(self.checkers)} checkers can't be meant: use 1 to the number of them"
-            )
+            raise ValueError(f"n must be between 1 and the number of checkers ({len(self.checkers)}), not {n}")
 
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
         passed: list[TaskCompletionResult] = []
@@ -86,7 +86,7 @@ class AtLeast:
 
 
 class Not:
-    """Complete when ``checker`` is not. A check that could not be made stays incomplete: it says nothing either way."""
+    """Complete when ``checker`` is not. A check that could not be made stays incomplete: it decides nothing."""
 
     def __init__(self, checker: Checkable, *, feedback: str | None = None) -> None:
         self.checker = as_checker(checker)
@@ -95,9 +95,9 @@ class Not:
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
         result = run_check(self.checker, context)
         if result.complete:
-            said = f" ({result.feedback})" if result.feedback else ""
+            reason = f" ({result.feedback})" if result.feedback else ""
             return TaskCompletionResult.incomplete(
-                self.feedback or f"{checker_name(self.checker)} must not hold, but it does{said}.",
+                self.feedback or f"{checker_name(self.checker)} must not hold, but it does{reason}.",
                 code=ReasonCode.NOT_WANTED,
             )
         if result.code is not None and result.code.undecided:
@@ -105,7 +105,7 @@ class Not:
         return TaskCompletionResult.ok(f"{checker_name(self.checker)} does not hold, as it should be.")
 
 
-def _coerced(checkers: object) -> tuple[TaskCompletionChecker, ...]:
+def _as_checkers(checkers: object) -> tuple[TaskCompletionChecker, ...]:
     if not isinstance(checkers, Iterable) or isinstance(checkers, str):
         raise TypeError(f"checkers must be a tuple of checkers, not {type(checkers).__name__}")
     return tuple(as_checker(checker) for checker in checkers)
@@ -120,5 +120,5 @@ def _undecided(failures: list[TaskCompletionResult]) -> ReasonCode | None:
 
 
 def _common_code(failures: list[TaskCompletionResult]) -> ReasonCode | None:
-    """A check that could not be made colours the whole, so that nobody takes it for a plain *no*."""
+    """Return the code for several failures; a check that could not be made takes precedence over a plain failure."""
     return _undecided(failures) or next((failure.code for failure in failures if failure.code is not None), None)

@@ -1,4 +1,4 @@
-"""Are the files there?"""
+"""A checker that requires files to exist."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class FileExistsChecker:
         if filesystem is None:
             if self.strict:
                 return TaskCompletionResult.incomplete(
-                    f"There is no filesystem to look for the required files in: {', '.join(self.required_files)}",
+                    f"There is no filesystem in which to look for the required files: {', '.join(self.required_files)}",
                     code=ReasonCode.NO_FILESYSTEM,
                 )
             return TaskCompletionResult.ok("No filesystem to check.")
-        missing = [_described(path, filesystem) for path in self.required_files if not filesystem.is_file(path)]
+        missing = [_describe_missing(path, filesystem) for path in self.required_files if not filesystem.is_file(path)]
         if missing:
             return TaskCompletionResult.incomplete(
                 f"Missing required files: {', '.join(missing)}", code=ReasonCode.FILES_MISSING
@@ -50,7 +50,7 @@ class FileExistsChecker:
         return TaskCompletionResult.ok("All required files exist.")
 
 
-def _described(path: str, filesystem: Filesystem) -> str:
+def _describe_missing(path: str, filesystem: Filesystem) -> str:
     if filesystem.is_dir(path):
         return f"{path} (is a directory)"
     return f"{path} (is not a regular file)" if filesystem.exists(path) else path

@@ -1,4 +1,4 @@
-"""The checker that a project's settings describe."""
+"""Build the checker that a project's settings describe."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def checker_for(settings: GuardSettings, where: str, table: str = "stop") -> TaskCompletionChecker:
-    """The checker for one kind of stop; every check is made, so that the agent hears of all that is missing."""
-    return CompositeChecker((one for _, one in checks_for(settings, where, table)), collect_all=True)
+    """Return the checker for one kind of stop; it runs every check, so the feedback lists all that is missing."""
+    return CompositeChecker((checker for _, checker in checks_for(settings, where, table)), collect_all=True)
 
 
 def checks_for(settings: GuardSettings, where: str, table: str = "stop") -> list[tuple[str, TaskCompletionChecker]]:
-    """The single checks, each with what to call it. ``where`` and ``table`` say whose mistake a mistake is."""
+    """Return the single checks with their names. ``where`` and ``table`` locate a configuration error."""
     checks: list[tuple[str, TaskCompletionChecker]] = []
     if settings.files:
         from donewhen.completion.files import FileExistsChecker
 
         for path in settings.files:
-            _inside(path, where, table)
+            _require_relative_path(path, where, table)
         checks.append((f"files {', '.join(settings.files)}", FileExistsChecker(settings.files, strict=True)))
     if settings.commands:
         from donewhen.completion.command import CommandChecker
@@ -57,13 +57,13 @@ def _suite(tests: TestSettings, where: str, name: str) -> TaskCompletionChecker:
         raise ConfigError(f"{name}: {error}.", where=where) from error
 
 
-def _inside(path: str, where: str, table: str) -> None:
+def _require_relative_path(path: str, where: str, table: str) -> None:
     from donewhen.filesystem.protocol import split_path
 
     try:
         split_path(path)
     except DonewhenError as error:
-        raise _mistake(f"{table}.files", error, where) from error
+        raise _config_error(f"{table}.files", error, where) from error
 
 
 def _split(text: str, where: str, name: str) -> tuple[str, ...]:
@@ -72,8 +72,8 @@ def _split(text: str, where: str, name: str) -> tuple[str, ...]:
     try:
         return split_command(text)
     except DonewhenError as error:
-        raise _mistake(name, error, where) from error
+        raise _config_error(name, error, where) from error
 
 
-def _mistake(name: str, error: DonewhenError, where: str) -> ConfigError:
+def _config_error(name: str, error: DonewhenError, where: str) -> ConfigError:
     return ConfigError(f"{name}: {error.message}", where=where, next_step=error.next_step)

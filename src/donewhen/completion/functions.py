@@ -15,7 +15,7 @@ class CallableChecker:
     """A function, plain or ``async``, as a checker.
 
     It returns a :class:`TaskCompletionResult`, or True or False; for False, the first line of its docstring
-    says what is missing. Anything else, None above all, is an error and never a pass.
+    says what is missing. Anything else, especially None, is an error and never a pass.
     """
 
     def __init__(self, function: CheckFunction, *, name: str | None = None) -> None:
@@ -27,10 +27,10 @@ class CallableChecker:
 
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
         answer = self.function(context)
-        # run_check and its like await what is awaitable; the protocol promises a result.
+        # run_check and arun_check await an awaitable; the protocol's return type is a result.
         return cast(
             "TaskCompletionResult",
-            self._later(answer) if inspect.isawaitable(answer) else self._result(answer),
+            self._await_result(answer) if inspect.isawaitable(answer) else self._result(answer),
         )
 
     def __call__(self, context: TaskCompletionContext) -> Any:
@@ -39,29 +39,29 @@ class CallableChecker:
     def __repr__(self) -> str:
         return f"<checker {self.name}>"
 
-    async def _later(self, answer: Awaitable[object]) -> object:
+    async def _await_result(self, answer: Awaitable[object]) -> object:
         return self._result(await answer)
 
     def _result(self, answer: object) -> object:
         if answer is True:
             return TaskCompletionResult.ok()
         if answer is False:
-            said = (self.__doc__ or "").strip().split("\n")[0]
-            return TaskCompletionResult.incomplete(f"{self.name} is not met" + (f": {said}" if said else "."))
+            summary = (self.__doc__ or "").strip().split("\n")[0]
+            return TaskCompletionResult.incomplete(f"{self.name} is not met" + (f": {summary}" if summary else "."))
         return answer
 
 
 def checker(function: CheckFunction) -> CallableChecker:
-    """Decorator: make a checker of a function ``(context) -> TaskCompletionResult | bool``, plain or async."""
+    """Decorator: make a checker from a function ``(context) -> TaskCompletionResult | bool``, plain or async."""
     return CallableChecker(function)
 
 
-def as_checker(one: object) -> TaskCompletionChecker:
-    """``one`` as a checker: itself when it has ``check``, wrapped when it is a function, an error otherwise."""
-    if isinstance(one, type):
-        raise TypeError(f"{one.__name__} is a class; pass an instance: {one.__name__}(...)")
-    if callable(getattr(one, "check", None)):
-        return cast("TaskCompletionChecker", one)
-    if callable(one):
-        return CallableChecker(cast("CheckFunction", one))
-    raise TypeError(f"{one!r} is not a checker: it has no check(context) method and can't be called")
+def as_checker(candidate: object) -> TaskCompletionChecker:
+    """Return ``candidate`` if it has ``check``, wrap it if it is a function, and raise TypeError otherwise."""
+    if isinstance(candidate, type):
+        raise TypeError(f"{candidate.__name__} is a class; pass an instance: {candidate.__name__}(...)")
+    if callable(getattr(candidate, "check", None)):
+        return cast("TaskCompletionChecker", candidate)
+    if callable(candidate):
+        return CallableChecker(cast("CheckFunction", candidate))
+    raise TypeError(f"{candidate!r} is not a checker: it has no check(context) method and can't be called")

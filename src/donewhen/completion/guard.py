@@ -1,4 +1,4 @@
-"""Guarding a run: the check, the caps and the bypass in one place, for every agent runtime."""
+"""Guard a run: the check, the caps and the bypass in one place, for every agent runtime."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ class StopGuard:
     state: GuardState = field(default_factory=GuardState)
 
     def decide(self, context: TaskCompletionContext) -> StopDecision:
-        """The agent wants to stop: allow it, or hold it back with feedback."""
-        bypassed = self._bypassed()
-        return bypassed if bypassed is not None else self._decided(self._check(context), context)
+        """Decide whether the agent may stop; if not, the decision contains the feedback for it."""
+        bypassed = self._bypass_decision()
+        return bypassed if bypassed is not None else self._decide_from(self._check(context), context)
 
     async def adecide(self, context: TaskCompletionContext) -> StopDecision:
-        """The same for asynchronous runtimes."""
-        bypassed = self._bypassed()
-        return bypassed if bypassed is not None else self._decided(await self._acheck(context), context)
+        """Like :meth:`decide`, for asynchronous runtimes."""
+        bypassed = self._bypass_decision()
+        return bypassed if bypassed is not None else self._decide_from(await self._acheck(context), context)
 
     def conclude(self, context: TaskCompletionContext) -> CompletionReport:
-        """The run ended without asking (turns, an error): check once more, and say how it stands."""
-        bypassed = self._bypassed()
-        return bypassed.report if bypassed is not None else self._concluded(self._check(context), context)
+        """Check once more after the run ended without a stop request (turn limit, error), and return the report."""
+        bypassed = self._bypass_decision()
+        return bypassed.report if bypassed is not None else self._conclude_from(self._check(context), context)
 
     async def aconclude(self, context: TaskCompletionContext) -> CompletionReport:
-        """The same for asynchronous runtimes."""
-        bypassed = self._bypassed()
-        return bypassed.report if bypassed is not None else self._concluded(await self._acheck(context), context)
+        """Like :meth:`conclude`, for asynchronous runtimes."""
+        bypassed = self._bypass_decision()
+        return bypassed.report if bypassed is not None else self._conclude_from(await self._acheck(context), context)
 
     def _check(self, context: TaskCompletionContext) -> TaskCompletionResult:
         return run_check(self.checker, context, timeout=self.policy.check_timeout)
@@ -56,19 +56,19 @@ class StopGuard:
     async def _acheck(self, context: TaskCompletionContext) -> TaskCompletionResult:
         return await arun_check(self.checker, context, timeout=self.policy.check_timeout)
 
-    def _bypassed(self) -> StopDecision | None:
+    def _bypass_decision(self) -> StopDecision | None:
         bypass = self.limits.bypass()
         if bypass is None:
             return None
         feedback = f"The completion check was skipped because {bypass}; the work is not verified."
         return StopDecision(True, CompletionReport("bypassed", self.state.attempts, feedback, bypass=bypass))
 
-    def _decided(self, result: TaskCompletionResult, context: TaskCompletionContext) -> StopDecision:
+    def _decide_from(self, result: TaskCompletionResult, context: TaskCompletionContext) -> StopDecision:
         decision, self.state = decide_stop(result, self.state, self.policy)
         self._record(decision.allow, result, context)
         return decision
 
-    def _concluded(self, result: TaskCompletionResult, context: TaskCompletionContext) -> CompletionReport:
+    def _conclude_from(self, result: TaskCompletionResult, context: TaskCompletionContext) -> CompletionReport:
         self.state = GuardState(self.state.attempts + 1)
         self._record(True, result, context)
         return completion_report("verified" if result.complete else refused_status(result), self.state.attempts, result)

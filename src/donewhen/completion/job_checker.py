@@ -1,4 +1,4 @@
-"""Are the jobs done that the agent works on?"""
+"""A checker that requires the agent's jobs to be done or set aside."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 class JobChecker:
     """Complete when every job of the agent is done, blocked with a reason, waiting for a person, or out of budget.
 
-    Its jobs are those in progress, or those named. None in progress is complete, and says so, unless ``require_job``.
-    Looking never counts as an iteration, and nothing is run: what is stale is the agent's to show.
+    It checks the jobs in progress, or the named ones. No job in progress is complete, unless ``require_job``.
+    The check runs no commands and never counts as an iteration; the agent has to renew stale evidence itself.
 
-        JobChecker()                                  # the jobs in progress, in the folder of the context's filesystem
+        JobChecker()                                  # the jobs in progress in the folder of the context's filesystem
         JobChecker(jobs=["WI-20260214-001"], root=".")
     """
 
@@ -40,7 +40,7 @@ class JobChecker:
             workspace = find_workspace(root)
         except WorkspaceError as error:
             if any((root / ".donewhen" / "ledger").glob("WI-*.jsonl")):
-                raise  # There were jobs here.
+                raise  # The ledger shows that there were jobs here.
             if self.jobs or self.require_job:
                 return TaskCompletionResult.incomplete(str(error), code=ReasonCode.NO_JOB)
             return TaskCompletionResult.ok("There are no jobs here.")
@@ -53,10 +53,10 @@ class JobChecker:
             return TaskCompletionResult.ok("No job is in progress.")
         lines: list[str] = []
         for name in names:
-            rest = _looked_at(workspace, workspace.job(name))
-            if isinstance(rest, TaskCompletionResult):
-                return rest
-            lines.append(rest)
+            state = _resting_state(workspace, workspace.job(name))
+            if isinstance(state, TaskCompletionResult):
+                return state
+            lines.append(state)
         return TaskCompletionResult.ok(" ".join(lines))
 
     def _root(self, context: TaskCompletionContext) -> Path:
@@ -66,8 +66,8 @@ class JobChecker:
         return root if isinstance(root, Path) else Path.cwd()
 
 
-def _looked_at(workspace: Workspace, job: Job) -> TaskCompletionResult | str:
-    """Why the agent may rest as far as this job goes, or what is missing."""
+def _resting_state(workspace: Workspace, job: Job) -> TaskCompletionResult | str:
+    """Return why this job does not hold the agent back, or an incomplete result that says what is missing."""
     from donewhen.jobs.gates.evaluation import evaluate
     from donewhen.jobs.gates.facts import facts_of
     from donewhen.jobs.lifecycle.completion import valid_completion
@@ -79,14 +79,14 @@ def _looked_at(workspace: Workspace, job: Job) -> TaskCompletionResult | str:
     if history.status == "cancelled":
         return f"{job.id} was cancelled."
     if history.auto_blocked and not history.decided_since_block:
-        return f"{job.id} is out of its budget and waits for a decision."
+        return f"{job.id} is out of budget and waits for a person's decision."
     if history.waiting is not None:
         return f"{job.id} waits: {history.waiting.data.get('reason')}"
     evaluation = evaluate(facts)
     if evaluation.waits_for_person:
         return f"{job.id} waits for a person: {evaluation.truth.reasons[0].message}"
-    reason = next((one.message for one in evaluation.reasons), None)
-    missing = "nobody has completed it yet. Run:" if reason is None else f"{reason} Do what is missing, then run:"
+    reason = next((reason.message for reason in evaluation.reasons), None)
+    missing = "it has not been completed yet. Run:" if reason is None else f"{reason} Do what is missing, then run:"
     return TaskCompletionResult.incomplete(
         f"{job.id} is not done: {missing} donewhen complete {job.id} "
         f"(or, if you can't go on: donewhen block {job.id} --reason …, donewhen ask {job.id} --question …).",
@@ -94,10 +94,10 @@ def _looked_at(workspace: Workspace, job: Job) -> TaskCompletionResult | str:
     )
 
 
-def _in_progress(seen: Survey) -> list[str]:
-    """The jobs in progress by the ledger: what somebody has typed into a plan, or done away with, frees nobody."""
+def _in_progress(survey: Survey) -> list[str]:
+    """Return the jobs in progress according to the ledger, so that editing or deleting a plan releases no agent."""
     from donewhen.jobs.plan.workspace import WorkspaceError
 
-    if seen.unseen:
-        raise WorkspaceError(f"The plan of {seen.unseen[0]}, which is in progress, is gone or can't be read.")
-    return [job.id for job in seen.jobs if job.recorded == "in_progress"]
+    if survey.unseen:
+        raise WorkspaceError(f"The plan of {survey.unseen[0]}, which is in progress, is gone or can't be read.")
+    return [job.id for job in survey.jobs if job.recorded == "in_progress"]

@@ -1,4 +1,4 @@
-"""Would people accept it? A judge that has learned from them, asked about what is there when an agent wants to stop."""
+"""Ask a mission's learned judge about the work when an agent wants to stop."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 def ask_learned_judge(
     mission: str | Path, files: Sequence[str], context: TaskCompletionContext, *, since: str, output: bool
 ) -> TaskCompletionResult:
-    """The verdict of a mission's judge on what an agent leaves behind."""
+    """Return the verdict of a mission's judge on the agent's work."""
     root = getattr(context.filesystem, "root", None)
-    place = root if isinstance(root, Path) else Path.cwd()
+    start = root if isinstance(root, Path) else Path.cwd()
     try:
-        found, guidance = _mission(mission, place)
-        evidence = _evidence(found, files, context, root if isinstance(root, Path) else None, since, output)
+        loaded, guidance = _mission(mission, start)
+        evidence = _evidence(loaded, files, context, root if isinstance(root, Path) else None, since, output)
         if isinstance(evidence, TaskCompletionResult):
             return evidence
-        name = digest_of([found.name, evidence]).partition(":")[2][:12]
-        ticket = Ticket(f"stop.{name}", found.name, None, evidence, f"stop.{name}")
-        verdict, _ = judge_ticket(ticket, found, guidance)
+        name = digest_of([loaded.name, evidence]).partition(":")[2][:12]
+        ticket = Ticket(f"stop.{name}", loaded.name, None, evidence, f"stop.{name}")
+        verdict, _ = judge_ticket(ticket, loaded, guidance)
     except DonewhenError as error:
         return _unavailable(str(error))
-    data = verdict_data(verdict, found, guidance, ticket)
-    message = f"{found.name}: {data['told']}."
+    data = verdict_data(verdict, loaded, guidance, ticket)
+    message = f"{loaded.name}: {data['told']}."
     if data["passed"]:
         return TaskCompletionResult.ok(message)
     if data["needs_human"]:
@@ -49,24 +49,24 @@ def ask_learned_judge(
     return TaskCompletionResult.incomplete(message, code=ReasonCode.JUDGE_FAILED)
 
 
-def _mission(mission: str | Path, place: Path) -> tuple[Mission, Guidance]:
-    """A mission and its frozen guidance: where gates ask it, what was accepted; elsewhere, what it has learned."""
+def _mission(mission: str | Path, start: Path) -> tuple[Mission, Guidance]:
+    """Return a mission and its guidance: the accepted guidance if gates use the mission, otherwise the newest."""
     workspace: Workspace | None = None
     try:
-        workspace = find_workspace(place)
+        workspace = find_workspace(start)
     except DonewhenError:
-        # There are no jobs here, so nobody had to accept anything.
+        # Without jobs there is no accepted guidance.
         workspace = None
-    folder = place / mission
+    folder = start / mission
     if workspace is not None and not (folder / MISSION_FILE).is_file():
         folder = mission_folders(workspace.root, workspace.settings()).get(str(mission), folder)
     elif workspace is None and not (folder / MISSION_FILE).is_file():
-        folder = place / "missions" / mission
-    found = read_mission(folder)
-    name = None if workspace is None else gate_mission_name(workspace, found)
+        folder = start / "missions" / mission
+    loaded = read_mission(folder)
+    name = None if workspace is None else gate_mission_name(workspace, loaded)
     if workspace is None or name is None:
-        return found, found.guidance()
-    return found, gate_guidance(workspace, name, found)
+        return loaded, loaded.guidance()
+    return loaded, gate_guidance(workspace, name, loaded)
 
 
 def _evidence(
@@ -78,27 +78,27 @@ def _evidence(
     output_counts: bool,
 ) -> dict[str, str] | TaskCompletionResult:
     wanted = mission.settings.from_job
-    real: dict[str, str] = {}
+    material: dict[str, str] = {}
     for path in files:
         if context.filesystem is None or not context.filesystem.is_file(path):
             return TaskCompletionResult.incomplete(
-                f"The file that is to be judged is missing: {path}", code=ReasonCode.JUDGE_UNAVAILABLE
+                f"The file to be judged is missing: {path}", code=ReasonCode.JUDGE_UNAVAILABLE
             )
         content = context.filesystem.read_bytes(path).decode("utf-8", errors="replace")
-        real[f"output {path}"] = content
+        material[f"output {path}"] = content
     if "diff" in wanted.parts and root is not None and (commit := commit_of(root, since)) is not None:
         diff = diff_since(Workspace(root, "small"), commit)
-        real |= {"diff": diff} if diff else {}
+        material |= {"diff": diff} if diff else {}
     output = context.tentative_output
-    said = "" if output is None else output if isinstance(output, str) else as_json(output)
-    made = output_counts and not isinstance(output, str) and bool(said)
-    if made:
-        real["output"] = said
-    if not any(text.strip() for text in real.values()):
-        return _unavailable("there is nothing to judge but what the agent says")
-    if not made and said.strip() and "task" in wanted.parts:
-        real["what the agent says"] = said
-    return fit_to_size(real, wanted.max_chars)
+    agent_text = "" if output is None else output if isinstance(output, str) else as_json(output)
+    output_is_work = output_counts and not isinstance(output, str) and bool(agent_text)
+    if output_is_work:
+        material["output"] = agent_text
+    if not any(text.strip() for text in material.values()):
+        return _unavailable("there is nothing to judge except the agent's own words")
+    if not output_is_work and agent_text.strip() and "task" in wanted.parts:
+        material["what the agent says"] = agent_text
+    return fit_to_size(material, wanted.max_chars)
 
 
 def _unavailable(why: str) -> TaskCompletionResult:

@@ -1,4 +1,4 @@
-"""Would a model, asked several times, call it complete?"""
+"""A checker that asks a model several times whether the work is complete."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ class LLMJudgeChecker:
     """Complete when more than half of ``votes`` model answers say *pass*.
 
     The model is asked through the adapter in the context. It sees the criteria, the tentative output, and the
-    ``files`` named here, delimited by a random mark and escaped. An answer that is not exactly what was asked for
-    is no vote; abstentions and lost votes count against passing. A judge is evidence, not proof: combine it
-    with checks that can't be talked to.
+    ``files`` named here, delimited by a random mark and escaped. An answer in any other format than requested is
+    no vote; abstentions and unreadable answers count against passing. A judge is evidence, not proof: combine it
+    with deterministic checks.
 
-    With a ``mission`` instead of criteria, a judge is asked that has learned from people: the mission's model, with the
-    guidance that the gates follow. It sees the ``files`` and what has changed in the repository, as the mission's
-    ``from_job.parts`` say, and what the agent says only beside those. Where its votes don't agree, it is a person's to
-    decide, which is not a pass. The mission is a folder, or the name of one in the project's ``missions/``. What has
-    changed is compared with ``since``: give the commit that the agent began with where it may commit. ``output`` counts
-    a structured output as what the agent makes, and not as what it says.
+    With a ``mission`` instead of criteria, the mission's learned judge is asked: its model, with the guidance that the
+    gates use. It sees the ``files`` and the changes in the repository, as the mission's ``from_job.parts`` say, and the
+    agent's own words only in addition to those. If its votes don't agree, a person has to decide, which is not a pass.
+    The mission is a folder, or the name of one in the project's ``missions/``. Changes are compared with ``since``: if
+    the agent may commit, give the commit it began with. ``output`` treats a structured output as the agent's work, not
+    as its words.
 
         LLMJudgeChecker("The summary takes no side.", files=("summary.md",))
         LLMJudgeChecker(mission="reports", files=("report.md",))
@@ -113,16 +113,16 @@ class LLMJudgeChecker:
         answers: list[JudgeAnswer | None] = []
         for _ in range(self.votes):
             if cancelled():
-                return _unavailable("nobody waits for its answer any more")
+                return _unavailable("the check was abandoned")
             answers.append(_vote(context.adapter, prompt))
         return tally_answers(answers, self.votes)
 
     def prompt(self, work: str, mark: str) -> Prompt[JudgeAnswer]:
-        """The question that each vote answers."""
+        """Return the prompt that each vote answers."""
         return Prompt(_TEMPLATE, _Case(self.criteria.strip(), work, mark))
 
     def _work(self, context: TaskCompletionContext, mark: str) -> str | TaskCompletionResult:
-        """The material, part by part, each between marked lines; or why there is none."""
+        """Return the material, each part between marked lines, or a result that says why there is none."""
         parts: list[tuple[str, str]] = []
         if context.tentative_output is not None:
             output = context.tentative_output
@@ -130,24 +130,25 @@ class LLMJudgeChecker:
         for path in self.files:
             if context.filesystem is None or not context.filesystem.is_file(path):
                 return TaskCompletionResult.incomplete(
-                    f"The file that is to be judged is missing: {path}", code=ReasonCode.JUDGE_UNAVAILABLE
+                    f"The file to be judged is missing: {path}", code=ReasonCode.JUDGE_UNAVAILABLE
                 )
             parts.append((f"file {path}", context.filesystem.read_bytes(path).decode("utf-8", errors="replace")))
         if not any(text.strip() for _, text in parts):
             return _unavailable("there is nothing to judge: no output and no files")
-        room = max(200, self.max_chars // len(parts))
+        limit = max(200, self.max_chars // len(parts))
         return "\n\n".join(
-            f"--- {mark} begin {one_line(label)} ---\n{_cut(text, room)}\n--- {mark} end ---" for label, text in parts
+            f"--- {mark} begin {one_line(label)} ---\n{_escape_and_shorten(text, limit)}\n--- {mark} end ---"
+            for label, text in parts
         )
 
 
 def escaped(text: str) -> str:
-    """Untrusted text for a prompt: nothing hidden, and no line of it can pass for a delimiter or a role."""
+    """Escape untrusted text for a prompt: nothing is hidden, and no line can look like a delimiter or a role."""
     return "\n".join(f"| {line}" for line in visible_text(text).split("\n"))
 
 
 def tally_answers(answers: Sequence[JudgeAnswer | None], votes: int) -> TaskCompletionResult:
-    """The verdict over all votes; None stands for an answer that could not be read."""
+    """Return the result of all votes; None is an answer that could not be parsed."""
     passes = [answer for answer in answers if answer is not None and answer.verdict == "pass"]
     fails = [answer for answer in answers if answer is not None and answer.verdict == "fail"]
     score = f"{len(passes)} of {votes} votes for pass"
@@ -166,12 +167,12 @@ def tally_answers(answers: Sequence[JudgeAnswer | None], votes: int) -> TaskComp
 
 
 def parse_answer(text: str) -> JudgeAnswer | None:
-    """One JSON object with exactly the two keys; only white space and one code fence around it are removed."""
+    """Parse one JSON object with exactly the two keys; only surrounding white space and one code fence are removed."""
     stripped = text.strip()
     if fenced := _FENCE.fullmatch(stripped):
         stripped = fenced[1].strip()
     try:
-        data = json.loads(stripped, object_pairs_hook=_unique)
+        data = json.loads(stripped, object_pairs_hook=_reject_duplicate_keys)
         if not isinstance(data, dict) or data.keys() != {"verdict", "reason"}:
             return None
         return decode(data, JudgeAnswer)
@@ -180,7 +181,7 @@ def parse_answer(text: str) -> JudgeAnswer | None:
 
 
 def _vote(adapter: ProviderAdapter, prompt: Prompt[JudgeAnswer]) -> JudgeAnswer | None:
-    # A session of its own: the judge's run must not leave traces in what it judges.
+    # A separate session: the judge's run must not change the session that it judges.
     with checking():
         response = adapter.evaluate(prompt, session=Session())
     if isinstance(response.output, JudgeAnswer):
@@ -188,7 +189,7 @@ def _vote(adapter: ProviderAdapter, prompt: Prompt[JudgeAnswer]) -> JudgeAnswer 
     return parse_answer(response.text or "")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) != len(pairs):
         raise ValueError("a key occurs twice")
@@ -199,11 +200,11 @@ def _reason(votes: Sequence[JudgeAnswer]) -> str:
     return next((one_line(vote.reason, 300) for vote in votes if vote.reason.strip()), "no reason given.")
 
 
-def _cut(text: str, room: int) -> str:
-    """The work, escaped; of a long one the beginning and the end."""
-    if len(text) <= room:
+def _escape_and_shorten(text: str, limit: int) -> str:
+    """Return the escaped text; of a long text only the beginning and the end."""
+    if len(text) <= limit:
         return escaped(text)
-    half = room // 2
+    half = limit // 2
     left_out = f"[… {len(text) - 2 * half} characters left out …]"
     return f"{escaped(text[:half])}\n{left_out}\n{escaped(text[-half:])}"
 

@@ -1,4 +1,4 @@
-"""Is every step of the plan closed?"""
+"""A checker that requires every step of the plan to be closed."""
 
 from __future__ import annotations
 
@@ -52,22 +52,22 @@ class PlanBasedChecker:
                     code=ReasonCode.PLAN_MISSING,
                 )
             return TaskCompletionResult.ok("No plan has been created.")
-        steps = _read(_field(plan, "steps"))
+        steps = _steps_or_problem(_field(plan, "steps"))
         if isinstance(steps, str):
             return gate_error(self, steps)
-        dropped = _dropped(plan)
+        dropped = _dropped_titles(plan)
         if dropped is None:
             if not self.allow_shrinking:
                 return gate_error(self, "found dropped steps that it can't read; keep them in a tuple")
             dropped = ()
-        return self._judged(_Tally(steps), dropped)
+        return self._result_for(_Tally(steps), dropped)
 
-    def _judged(self, tally: _Tally, dropped: tuple[str, ...]) -> TaskCompletionResult:
+    def _result_for(self, tally: _Tally, dropped: tuple[str, ...]) -> TaskCompletionResult:
         if tally.open_titles:
             return TaskCompletionResult.incomplete(
                 f"You have {len(tally.open_titles)} incomplete task(s) out of {tally.total}. Please either complete "
                 "all remaining tasks or update the plan to remove tasks that are no longer needed before "
-                f"producing output: {_listed(tally.open_titles)}{tally.remarks()}",
+                f"producing output: {_join_titles(tally.open_titles)}{tally.remarks()}",
                 code=ReasonCode.PLAN_INCOMPLETE,
             )
         if not tally.total and not self.allow_empty:
@@ -78,27 +78,27 @@ class PlanBasedChecker:
         if dropped and not self.allow_shrinking:
             return TaskCompletionResult.incomplete(
                 f"The plan shrank after work began; {len(dropped)} open task(s) were dropped. Please add them again, "
-                f"or cancel each with a reason: {_listed(dropped)}",
+                f"or cancel each with a reason: {_join_titles(dropped)}",
                 code=ReasonCode.PLAN_SHRUNK,
             )
-        shrunk = f" The plan shrank after work began; dropped: {_listed(dropped)}." if dropped else ""
+        shrunk = f" The plan shrank after work began; dropped: {_join_titles(dropped)}." if dropped else ""
         return TaskCompletionResult.ok(
             f"All {tally.total} task(s) in the plan are complete.{tally.cancellations()}{shrunk}"
         )
 
 
 class _Tally:
-    """How the steps stand."""
+    """The steps of a plan, sorted into done, cancelled and open."""
 
     def __init__(self, steps: tuple[object, ...]) -> None:
         self.total = len(steps)
         self.open_titles: list[str] = []
         self._cancelled: list[str] = []
-        self._odd: list[str] = []
-        for step in _not_plainly_done(steps):
-            self._look(step)
+        self._remarks: list[str] = []
+        for step in _possibly_open(steps):
+            self._classify(step)
 
-    def _look(self, step: object) -> None:
+    def _classify(self, step: object) -> None:
         status = _field(step, "status")
         status = status.value if isinstance(status, Enum) else status
         if status == "done":
@@ -109,22 +109,22 @@ class _Tally:
             if isinstance(reason, str) and reason.strip():
                 self._cancelled.append(f"{title} ({one_line(reason, 80)})")
                 return
-            self._odd.append(f"{title} is {status} without a reason")
+            self._remarks.append(f"{title} is {status} without a reason")
         elif status is _MISSING:
-            self._odd.append(f"{title} has no status")
+            self._remarks.append(f"{title} has no status")
         elif status not in _OPEN:
-            self._odd.append(f"{title} has the unknown status {one_line(repr(status), 40)}")
+            self._remarks.append(f"{title} has the unknown status {one_line(repr(status), 40)}")
         self.open_titles.append(title)
 
     def remarks(self) -> str:
-        return f"\nNote: {'; '.join(self._odd[:_SHOWN])}." if self._odd else ""
+        return f"\nNote: {'; '.join(self._remarks[:_SHOWN])}." if self._remarks else ""
 
     def cancellations(self) -> str:
-        return f" {len(self._cancelled)} cancelled: {_listed(self._cancelled)}." if self._cancelled else ""
+        return f" {len(self._cancelled)} cancelled: {_join_titles(self._cancelled)}." if self._cancelled else ""
 
 
-def _not_plainly_done(steps: tuple[Any, ...]) -> tuple[object, ...] | list[object]:
-    """The steps that need a closer look; in the usual case this costs what a plain loop over them does."""
+def _possibly_open(steps: tuple[Any, ...]) -> tuple[object, ...] | list[object]:
+    """Return the steps that are not clearly done; in the usual case this costs one plain loop."""
     try:
         return [step for step in steps if step.status != "done"]
     except AttributeError:
@@ -142,20 +142,20 @@ def _title(step: object) -> str:
     return one_line(title, 120) if isinstance(title, str) and title.strip() else "a step without a title"
 
 
-def _listed(titles: list[str] | tuple[str, ...]) -> str:
+def _join_titles(titles: list[str] | tuple[str, ...]) -> str:
     return ", ".join(titles[:_SHOWN]) + ("..." if len(titles) > _SHOWN else "")
 
 
-def _dropped(plan: object) -> tuple[str, ...] | None:
-    """The titles of the steps that were dropped; None when there is something that can't be read as such."""
+def _dropped_titles(plan: object) -> tuple[str, ...] | None:
+    """Return the titles of the dropped steps; None if they can't be read."""
     dropped = _field(plan, "dropped")
     if dropped is _MISSING or not dropped:
         return ()
     return tuple(_title(step) for step in dropped) if isinstance(dropped, tuple | list) else None
 
 
-def _read(steps: object) -> tuple[object, ...] | str:
-    """The steps, or why they can't be trusted as a collection of steps."""
+def _steps_or_problem(steps: object) -> tuple[object, ...] | str:
+    """Return the steps, or a message that says why they can't be used."""
     if steps is _MISSING:
         return "found a plan that has no steps attribute"
     if isinstance(steps, tuple | list):

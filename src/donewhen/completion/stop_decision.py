@@ -1,4 +1,4 @@
-"""What a check's result means for an agent that wants to stop. Pure, and light: hooks import it."""
+"""Decide from a check's result whether an agent may stop. Pure and cheap to import, because hooks import it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from donewhen.protocols import CompletionReport, CompletionStatus
 if TYPE_CHECKING:
     from donewhen.protocols import TaskCompletionResult
 
-_NO_REASON = "The completion check found the work incomplete, but did not say why. Check what is missing, and go on."
+_NO_REASON = (
+    "The completion check found the work incomplete but gave no reason. Find out what is missing, and continue."
+)
 
 
 @dataclass(frozen=True)
 class GuardPolicy:
-    """How long an agent is held back.
+    """When an agent is held back, and when it is let go.
 
     It is let go, unverified, after ``max_stalled`` refusals in a row with the same feedback (no progress), or
     after ``max_attempts`` refusals in all. A check may take ``check_timeout`` seconds.
@@ -35,7 +37,7 @@ class GuardPolicy:
 
 
 class GuardState(NamedTuple):
-    """What has to be remembered from one attempt to stop to the next."""
+    """The state kept between attempts to stop."""
 
     attempts: int = 0
     refusals: int = 0
@@ -45,7 +47,7 @@ class GuardState(NamedTuple):
 
 
 class StopDecision(NamedTuple):
-    """May the agent stop? If not, ``feedback`` is what to tell it."""
+    """Whether the agent may stop, and the ``feedback`` for it if not."""
 
     allow: bool
     report: CompletionReport
@@ -58,7 +60,7 @@ class StopDecision(NamedTuple):
 def decide_stop(
     result: TaskCompletionResult, state: GuardState, policy: GuardPolicy
 ) -> tuple[StopDecision, GuardState]:
-    """What a check's result means for an agent that wants to stop, given how often it has tried."""
+    """Decide from the check's result and the earlier attempts whether the agent may stop; return the new state too."""
     attempts = state.attempts + 1
     if result.complete:
         return StopDecision(True, completion_report("verified", attempts, result)), GuardState(attempts)
@@ -71,7 +73,7 @@ def decide_stop(
 
 
 def _fingerprint(feedback: str) -> str:
-    """The same for feedback that says the same: how long a test took, or where an object lay, is no progress."""
+    """Return a fingerprint that ignores durations and memory addresses, which are no progress."""
     lasting = re.sub(r"\b\d+(?:\.\d+)? ?(?:ms|s|sec|seconds)\b|\b0x[0-9a-f]+\b", "", feedback)
     return f"{zlib.crc32(lasting.encode('utf-8', 'replace')):08x}"
 

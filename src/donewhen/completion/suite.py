@@ -1,4 +1,4 @@
-"""Do the tests pass, and are they still all there?"""
+"""A checker that requires the tests to pass, and none of the baseline's tests to be missing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TestSuiteChecker(CommandChecker):
         texts = (*self.argv, *self.env.values())
         if not any("{junit}" in text or "{junit_dir}" in text for text in texts):
             raise ValueError(
-                "nothing tells the command where to write its report: put {junit} (a file) or {junit_dir} (a folder) "
+                "the command does not know where to write its report: put {junit} (a file) or {junit_dir} (a folder) "
                 "into argv or env, as in --junitxml={junit}"
             )
 
@@ -55,7 +55,7 @@ class TestSuiteChecker(CommandChecker):
         return self.check_with_report(context)[0]
 
     def check_with_report(self, context: TaskCompletionContext) -> tuple[TaskCompletionResult, SuiteReport | None]:
-        """The verdict together with the report that it rests on, where there is one."""
+        """Return the result together with the test report, if there is one."""
         try:
             command, report = self._run(context)
         except CommandNotRunnableError as error:
@@ -66,41 +66,43 @@ class TestSuiteChecker(CommandChecker):
         if command.ending != "exited" and failure is not None:
             return failure, report
         if report is None:
-            said = f" {failure.feedback}" if failure is not None else ""
+            detail = f" {failure.feedback}" if failure is not None else ""
             return TaskCompletionResult.incomplete(
-                f"`{self.name}` wrote no JUnit report, so nothing shows that tests ran.{said}",
+                f"`{self.name}` wrote no JUnit report, so nothing shows that tests ran.{detail}",
                 code=ReasonCode.REPORT_MISSING,
             ), None
         verdict = _verdict(report, failure)
         if verdict is None:
-            verdict = self._against_baseline(report, context)
+            verdict = self._compare_with_baseline(report, context)
         return (_passed(report) if verdict is None else verdict), report
 
     def _run(self, context: TaskCompletionContext) -> tuple[CommandResult, SuiteReport | None]:
-        """Run the tests and read the report; None when the command wrote none."""
+        """Run the tests and read the report; None if the command wrote none."""
         with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
 
-            def placed(text: str) -> str:
+            def fill_placeholders(text: str) -> str:
                 return text.replace("{junit_dir}", folder).replace("{junit}", f"{folder}/junit.xml")
 
-            argv = [placed(word) for word in self.argv]
-            env = {name: placed(value) for name, value in self.env.items()}
+            argv = [fill_placeholders(word) for word in self.argv]
+            env = {name: fill_placeholders(value) for name, value in self.env.items()}
             result = run_checked_command(self, argv, env, context)
             if result.ending != "exited":
                 return result, None
             files = sorted(path for path in Path(folder).rglob("*.xml") if path.is_file() and not path.is_symlink())
             return result, read_junit(path.read_bytes() for path in files) if files else None
 
-    def _against_baseline(self, report: SuiteReport, context: TaskCompletionContext) -> TaskCompletionResult | None:
+    def _compare_with_baseline(
+        self, report: SuiteReport, context: TaskCompletionContext
+    ) -> TaskCompletionResult | None:
         if self.baseline is None:
             return None
         try:
-            baseline = self._loaded(self.baseline, context)
+            baseline = self._load_baseline(self.baseline, context)
         except ConfigError as error:
             return TaskCompletionResult.incomplete(str(error), code=ReasonCode.BASELINE_UNREADABLE)
         return against_baseline(report, baseline)
 
-    def _loaded(self, baseline: SuiteBaseline | str | Path, context: TaskCompletionContext) -> SuiteBaseline:
+    def _load_baseline(self, baseline: SuiteBaseline | str | Path, context: TaskCompletionContext) -> SuiteBaseline:
         if isinstance(baseline, SuiteBaseline):
             return baseline
         root = getattr(context.filesystem, "root", None)
@@ -108,30 +110,31 @@ class TestSuiteChecker(CommandChecker):
 
 
 def against_baseline(report: SuiteReport, baseline: SuiteBaseline) -> TaskCompletionResult | None:
-    """What the suite has lost since the baseline; None when nothing."""
+    """Return what the suite has lost since the baseline; None if nothing."""
     lost = sorted((baseline.executed | baseline.skipped) - report.outcomes.keys())
     if lost:
         return TaskCompletionResult.incomplete(
-            f"{len(lost)} test(s) of the baseline are gone: {_listed(lost)}. Bring them back or record a new baseline.",
+            f"{len(lost)} test(s) of the baseline are missing: {_join_names(lost)}. "
+            "Restore them or record a new baseline.",
             code=ReasonCode.TESTS_LOST,
         )
     skipped = sorted(baseline.executed.intersection(report.ids("skipped")))
     if skipped:
         return TaskCompletionResult.incomplete(
-            f"{len(skipped)} test(s) that ran in the baseline are skipped now: {_listed(skipped)}. "
-            "Let them run, or record a new baseline.",
+            f"{len(skipped)} test(s) that ran in the baseline are skipped now: {_join_names(skipped)}. "
+            "Enable them again, or record a new baseline.",
             code=ReasonCode.TESTS_SKIPPED,
         )
     return None
 
 
 def _verdict(report: SuiteReport, failure: TaskCompletionResult | None) -> TaskCompletionResult | None:
-    """What report and exit status say together; None when both are content."""
+    """Return the failure shown by the report or the exit status; None if both are fine."""
     failing = report.ids("failed", "errored")
     if failing:
-        lines = [f"{one} ({report.messages[one]})" if one in report.messages else one for one in failing]
+        lines = [f"{test} ({report.messages[test]})" if test in report.messages else test for test in failing]
         return TaskCompletionResult.incomplete(
-            f"{len(failing)} of {report.executed} test(s) are failing: {_listed(lines)}",
+            f"{len(failing)} of {report.executed} test(s) are failing: {_join_names(lines)}",
             code=ReasonCode.TESTS_FAILED,
         )
     if not report.executed:
@@ -154,7 +157,7 @@ def _passed(report: SuiteReport) -> TaskCompletionResult:
     )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return ", ".join(one_line(name, 400) for name in names[:_SHOWN]) + (
         f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     )

@@ -1,4 +1,4 @@
-"""What the tools give back: typed values for programs, and each with a short text for whoever only reads that."""
+"""The answers of the tools: typed data, each with a short text form."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Term = str | int | bool | list[str] | dict[str, str]
 
 
 class ToolAnswer(Struct, frozen=True):
-    """What a tool says."""
+    """The base of all answers."""
 
     def short(self) -> str:
-        """The same in a few lines."""
+        """Return the answer as a few lines of text."""
         raise NotImplementedError
 
 
@@ -36,7 +36,7 @@ class ReasonView(Struct, frozen=True, omit_defaults=True):
 
 
 class GateView(Struct, frozen=True, omit_defaults=True):
-    """What a gate says, and what to do about it."""
+    """The state of a gate, with its reasons and the next step."""
 
     gate: GateName
     passed: bool
@@ -58,7 +58,7 @@ class ListedJob(Struct, frozen=True):
     max_iterations: int
     next: str
     tampered: list[str]
-    """Fields of the plan that say something else than the ledger."""
+    """Fields of the plan that differ from the ledger."""
 
 
 class Jobs(ToolAnswer, frozen=True):
@@ -70,10 +70,10 @@ class Jobs(ToolAnswer, frozen=True):
     counts: dict[str, int]
     jobs: list[ListedJob]
     total: int
-    """How many jobs there are with this status, on all pages."""
+    """Number of jobs with this status, on all pages."""
     next_offset: int | None
     problems: list[ReasonView]
-    """What is wrong with some of them; the first few."""
+    """The first problems found in jobs."""
     problem_count: int
 
     def short(self) -> str:
@@ -89,7 +89,7 @@ class Jobs(ToolAnswer, frozen=True):
 
 
 class RequirementView(Struct, frozen=True):
-    """One thing that a job has to show, how it is checked, and how far it is shown."""
+    """One requirement of a job, how it is checked, and the state of its evidence."""
 
     name: str
     text: str
@@ -100,7 +100,7 @@ class RequirementView(Struct, frozen=True):
 
 
 class OutputFile(Struct, frozen=True):
-    """A file that the job puts out."""
+    """An output file of the job."""
 
     path: str
     state: str
@@ -108,7 +108,7 @@ class OutputFile(Struct, frozen=True):
 
 
 class ContractChange(Struct, frozen=True):
-    """What stands in the plan now and was agreed otherwise."""
+    """A difference between the plan and the contract."""
 
     kind: ChangeKind
     field: str
@@ -119,7 +119,7 @@ class ContractChange(Struct, frozen=True):
 
 
 class ContractView(ToolAnswer, frozen=True):
-    """What was agreed; where nobody has agreed yet, what would be."""
+    """The agreed contract; before the agreement, the proposed one."""
 
     job: str
     state: AgreementState
@@ -149,7 +149,7 @@ class ShownJob(ToolAnswer, frozen=True):
     outputs: list[OutputFile]
     gates: list[GateView]
     waiting: str | None
-    """Why it rests: what is in the way, or what a person was asked."""
+    """Why the job waits: what blocks it, or the question to a person."""
     next: str
     next_action: str
 
@@ -168,7 +168,7 @@ class CheckAnswer(ToolAnswer, frozen=True):
     job: str
     status: Status
     done: bool
-    """It is done, and what it was done on still stands."""
+    """The job is done, and its completion is still valid."""
     may_complete: bool
     iteration: int
     max_iterations: int
@@ -186,7 +186,7 @@ class CheckAnswer(ToolAnswer, frozen=True):
 
 
 class EvidenceItem(Struct, frozen=True, omit_defaults=True):
-    """One piece of evidence. ``output`` is the end of what the command said."""
+    """One piece of evidence. ``output`` is the end of the command's output."""
 
     name: str
     evidence: str
@@ -195,14 +195,14 @@ class EvidenceItem(Struct, frozen=True, omit_defaults=True):
     """Nothing that it depends on has changed, so it was not run again."""
     told: str
     needs_human: bool = False
-    """A judge was asked whose votes don't agree."""
+    """The votes of the judge don't agree."""
     exit_code: int | None = None
     tests: dict[str, float | None] = {}
     output: str = ""
 
 
 class EvidenceAnswer(ToolAnswer, frozen=True):
-    """What the gate saw."""
+    """The evidence that the gate collected."""
 
     job: str
     passed: bool
@@ -216,7 +216,7 @@ class EvidenceAnswer(ToolAnswer, frozen=True):
 
 
 class CompletionAnswer(ToolAnswer, frozen=True):
-    """What became of an attempt to complete a job. There is a promise exactly when it is done."""
+    """The result of an attempt to complete a job. There is a promise if and only if the job is done."""
 
     job: str
     done: bool
@@ -226,13 +226,13 @@ class CompletionAnswer(ToolAnswer, frozen=True):
     promise: str | None
     receipt: str | None
     repeated: bool
-    """It was done before and still is."""
+    """The job was already done."""
     gates: list[GateView]
     next: str
     cascade: list[str]
-    """What is above the job and is done with it."""
+    """Parent jobs that were completed with this job."""
     invalidated: list[str]
-    """Jobs that were done on what has changed now, and are not done any more."""
+    """Completed jobs that depended on what has changed; they are no longer done."""
 
     def short(self) -> str:
         if self.promise is not None:
@@ -242,7 +242,7 @@ class CompletionAnswer(ToolAnswer, frozen=True):
 
 
 class GivenLesson(Struct, frozen=True):
-    """What an earlier job has learned, in its words: advice to weigh, not an instruction."""
+    """A lesson of an earlier job: advice, not an instruction."""
 
     id: str
     recommendation: str
@@ -261,11 +261,11 @@ class StartAnswer(ToolAnswer, frozen=True):
     reasons: list[ReasonView]
     next: str
     lessons: list[GivenLesson] = []
-    """Lessons that are quoted in its plan now; each wants an answer (donewhen lessons used, or not-relevant)."""
+    """Lessons quoted in the plan; each needs an answer (donewhen lessons used, or not-relevant)."""
 
     def short(self) -> str:
         head = f"{self.job} is {self.status}." if self.started else f"{self.job} was not started."
-        lessons = (f"lesson {lesson.id}, quoted in the plan, wants an answer" for lesson in self.lessons)
+        lessons = (f"lesson {lesson.id}, quoted in the plan, needs an answer" for lesson in self.lessons)
         return _joined(head, *(reason.line() for reason in self.reasons), *lessons, f"next: {self.next}")
 
 
@@ -282,7 +282,7 @@ class RestAnswer(ToolAnswer, frozen=True):
 
 
 class NextStep(ToolAnswer, frozen=True):
-    """The one next thing to do; without a job, which one to start."""
+    """The next step; without a job, which job to start."""
 
     job: str | None
     next: str
@@ -302,16 +302,16 @@ class ReadyJob(Struct, frozen=True):
 
 
 class ReadyJobs(ToolAnswer, frozen=True):
-    """What can start now, and how the rest follows."""
+    """The jobs that can start now, and the order of the others."""
 
     ready: list[ReadyJob]
     waves: list[list[str]]
     critical_path: list[str]
     hours: float | None
-    """What it takes, by the estimates; None where they are not numbers to count with."""
+    """Estimated hours; None if the estimates are not numbers."""
 
     def short(self) -> str:
-        return _joined(*(f"{one.id}: {one.title}" for one in self.ready)) or "Nothing can start now."
+        return _joined(*(f"{job.id}: {job.title}" for job in self.ready)) or "Nothing can start now."
 
 
 def _reasons(gates: list[GateView]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""One call of a tool: where it looks, and how it says how far it is."""
+"""The context of one tool call: the project folder and the progress callback."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from donewhen.jobs.evidence.requirements import Requirement, requirements_of
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
-Tell = Callable[[int, int, str], None]
+ProgressReporter = Callable[[int, int, str], None]
 
 
 class CallContext(NamedTuple):
-    """What a tool has besides its arguments. The project is the server's, whatever a client asks for."""
+    """What a tool gets besides its arguments. The project is always the server's."""
 
     folder: Path
-    on_progress: Tell = lambda done, of, what: None
+    on_progress: ProgressReporter = lambda done, of, what: None
 
     def workspace(self) -> Workspace:
-        """The project, looked for anew: it may have been made since the server was started."""
+        """Find the project again: it may have been created after the server was started."""
         return find_workspace(self.folder)
 
     def progress(self, job: Job) -> Callable[[Requirement], None]:
-        """Says what is being looked at for a job, and begins nothing for a client that has given up."""
+        """Return a callback that reports progress for a job, and raises if the client has cancelled."""
         total = sum(is_runnable(requirement) for requirement in requirements_of(job))
         done = 0
 
@@ -40,5 +40,5 @@ class CallContext(NamedTuple):
 
 
 def is_runnable(requirement: Requirement) -> bool:
-    """Whether the gate itself can look, rather than a person."""
+    """Whether the gate can run it, rather than a person."""
     return requirement.check.kind not in ("manual", "verification")

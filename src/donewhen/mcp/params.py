@@ -1,4 +1,4 @@
-"""What the tools take. A field that is not here is refused, so nobody can say who they are or what they approve."""
+"""Parameters of the tools. Unknown fields are rejected, so a client can't claim an identity or an approval."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from donewhen.jobs.plan.job import Status
 JobName = Annotated[
     str,
     Meta(
-        min_length=1, max_length=200, description="The job's id; where it is clear, its last part will do, such as 001."
+        min_length=1, max_length=200, description="The job's id. The last part, such as 001, is enough if it is unique."
     ),
 ]
 CriterionName = Annotated[
     str,
-    Meta(min_length=1, max_length=200, description="A criterion's id, such as AC-1. Without it, all that can be run."),
+    Meta(
+        min_length=1,
+        max_length=200,
+        description="A criterion's id, such as AC-1. Default: all criteria that can be run.",
+    ),
 ]
 Words = Annotated[str, Meta(min_length=1, max_length=4000)]
 
@@ -36,43 +40,43 @@ class JobParam(ToolParams, frozen=True):
 
 
 class OptionalJobParam(ToolParams, frozen=True):
-    """Which job, or none in particular."""
+    """An optional job."""
 
-    job: Annotated[JobName | None, Meta(description="The job. Without it, the one in progress.")] = None
+    job: Annotated[JobName | None, Meta(description="The job. Default: the job in progress.")] = None
 
 
 class ListJobsParams(ToolParams, frozen=True):
     """Which jobs."""
 
     status: Annotated[Status | None, Meta(description="Only jobs with this status.")] = None
-    offset: Annotated[int, Meta(ge=0, description="How many jobs to leave out at the beginning.")] = 0
-    limit: Annotated[int, Meta(ge=1, le=100, description="How many jobs to list at most.")] = 50
+    offset: Annotated[int, Meta(ge=0, description="Number of jobs to skip.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=100, description="Maximum number of jobs to list.")] = 50
 
 
 class RunEvidenceParams(ToolParams, frozen=True):
-    """What to run. The commands themselves stand in the plan of the job, and nowhere else."""
+    """What to run. The commands themselves come only from the job's plan."""
 
     job: JobName
     criterion: CriterionName | None = None
-    again: Annotated[bool, Meta(description="Run it also where what it showed is still fresh.")] = False
+    again: Annotated[bool, Meta(description="Run again even if the evidence is still fresh.")] = False
 
 
 class AskPersonParams(ToolParams, frozen=True):
-    """What a person has to answer."""
+    """A question for a person."""
 
     job: JobName
-    question: Annotated[Words, Meta(description="What a person has to answer.")]
+    question: Annotated[Words, Meta(description="The question for a person.")]
 
 
 class BlockJobParams(ToolParams, frozen=True):
-    """What is in the way."""
+    """Why a job is blocked."""
 
     job: JobName
-    reason: Annotated[Words, Meta(description="What is in the way; it is kept.")]
+    reason: Annotated[Words, Meta(description="What blocks the job; it is recorded.")]
 
 
 class DisputeParams(ToolParams, frozen=True):
     """Why a refusal is wrong."""
 
     job: JobName
-    reason: Annotated[Words, Meta(description="Why the refusal is wrong; people read it.")]
+    reason: Annotated[Words, Meta(description="Why the refusal is wrong; a person reads it.")]

@@ -1,4 +1,4 @@
-"""The tools that look. They run no command, and what they find counts for nothing."""
+"""The read-only tools. They run no commands, and their result is no evidence."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ from donewhen.mcp.views import gate_views, job_view, next_command
 _PROBLEMS = 20
 
 
-def list_jobs(call: CallContext, asked: ListJobsParams) -> Jobs:
-    """All jobs at a glance, a page at a time."""
+def list_jobs(call: CallContext, params: ListJobsParams) -> Jobs:
+    """Return one page of all jobs."""
     workspace = call.workspace()
-    found = survey_jobs(workspace)
-    chosen = [job for job in found.jobs if asked.status in (None, job.status)]
-    end = asked.offset + asked.limit
-    startable = find_ready_jobs(found.jobs).now
+    survey = survey_jobs(workspace)
+    chosen = [job for job in survey.jobs if params.status in (None, job.status)]
+    end = params.offset + params.limit
+    startable = find_ready_jobs(survey.jobs).now
     return Jobs(
-        project=found.project.id,
-        title=found.project.title,
-        agreement=found.project_agreement,
-        counts=dict(Counter(job.status for job in found.jobs)),
-        jobs=[_listed(workspace, one, startable) for one in chosen[asked.offset : end]],
+        project=survey.project.id,
+        title=survey.project.title,
+        agreement=survey.project_agreement,
+        counts=dict(Counter(job.status for job in survey.jobs)),
+        jobs=[_listed(workspace, job, startable) for job in chosen[params.offset : end]],
         total=len(chosen),
         next_offset=end if end < len(chosen) else None,
-        problems=[ReasonView(problem.code, problem.message, problem.where) for problem in found.problems[:_PROBLEMS]],
-        problem_count=len(found.problems),
+        problems=[ReasonView(problem.code, problem.message, problem.where) for problem in survey.problems[:_PROBLEMS]],
+        problem_count=len(survey.problems),
     )
 
 
-def show_job(call: CallContext, asked: JobParam) -> ShownJob:
-    """A job with its contract, its criteria, and what the gates say now. Nothing is run, nothing is written."""
+def show_job(call: CallContext, params: JobParam) -> ShownJob:
+    """Return a job with its contract, its criteria and its gates now. Runs and writes nothing."""
     workspace = call.workspace()
-    job = workspace.job(asked.job)
+    job = workspace.job(params.job)
     facts = facts_of(workspace, job)
     return job_view(facts, evaluate(facts), agreement_proposals(workspace, [job])[-1])
 
 
-def check_job(call: CallContext, asked: JobParam) -> CheckAnswer:
-    """Whether a job may be completed; the plan shows the result, and it is no iteration."""
+def check_job(call: CallContext, params: JobParam) -> CheckAnswer:
+    """Return whether a job may be completed. Updates the plan's score; does not count as an iteration."""
     workspace = call.workspace()
-    seen = evaluate_and_record(workspace, asked.job, unproved_actor(), collecting=False)
+    seen = evaluate_and_record(workspace, params.job, unproved_actor(), collecting=False)
     job, evaluation = seen.job, seen.evaluation
     done = valid_completion(workspace, job) is not None
     return CheckAnswer(
@@ -74,15 +74,15 @@ def check_job(call: CallContext, asked: JobParam) -> CheckAnswer:
     )
 
 
-def next_action_tool(call: CallContext, asked: OptionalJobParam) -> NextStep:
-    """The one next thing: for a job, for the job in progress, or which job to start."""
+def next_action_tool(call: CallContext, params: OptionalJobParam) -> NextStep:
+    """Return the next action: for a job, for the job in progress, or which job to start."""
     workspace = call.workspace()
-    name = asked.job
+    name = params.job
     startable: tuple[str, ...] = ()
     if name is None:
-        seen = survey_jobs(workspace)
-        startable = find_ready_jobs(seen.jobs).now
-        name = next((one.id for one in seen.jobs if one.status == "in_progress"), None)
+        survey = survey_jobs(workspace)
+        startable = find_ready_jobs(survey.jobs).now
+        name = next((job.id for job in survey.jobs if job.status == "in_progress"), None)
     if name is None:
         step = f"donewhen start {startable[0]}" if startable else "donewhen status"
         return NextStep(None, step, "", [], list(startable))
@@ -93,16 +93,16 @@ def next_action_tool(call: CallContext, asked: OptionalJobParam) -> NextStep:
     )
 
 
-def ready_jobs(call: CallContext, asked: NoParams) -> ReadyJobs:
-    """What can start now, in which waves the rest follows, and which chain of jobs takes longest."""
-    seen = survey_jobs(call.workspace())
-    found = find_ready_jobs(seen.jobs)
-    titles = {job.id: job.title for job in seen.jobs}
+def ready_jobs(call: CallContext, params: NoParams) -> ReadyJobs:
+    """Return the jobs that can start now, the later waves, and the critical path."""
+    survey = survey_jobs(call.workspace())
+    ready = find_ready_jobs(survey.jobs)
+    titles = {job.id: job.title for job in survey.jobs}
     return ReadyJobs(
-        ready=[ReadyJob(name, one_line(titles[name])) for name in found.now],
-        waves=[list(wave) for wave in found.waves],
-        critical_path=list(found.critical_path),
-        hours=found.hours,
+        ready=[ReadyJob(name, one_line(titles[name])) for name in ready.now],
+        waves=[list(wave) for wave in ready.waves],
+        critical_path=list(ready.critical_path),
+        hours=ready.hours,
     )
 
 
@@ -117,12 +117,12 @@ def _listed(workspace: Workspace, job: JobRecord, startable: Collection[str]) ->
         iteration=job.iteration,
         max_iterations=job.max_iterations,
         next=_step(workspace, job, startable),
-        tampered=[one.field for one in job.tampered],
+        tampered=[difference.field for difference in job.tampered],
     )
 
 
 def _step(workspace: Workspace, job: JobRecord, startable: Collection[str]) -> str:
-    """The next thing without asking the gates, which would look at the inputs of every job."""
+    """Return the next step without evaluating the gates, which would read the inputs of every job."""
     match job.status:
         case "done" | "cancelled":
             return ""
@@ -132,7 +132,7 @@ def _step(workspace: Workspace, job: JobRecord, startable: Collection[str]) -> s
             waiting = f"First: {', '.join(job.depends_on)}"
             return f"donewhen start {job.id}" if job.id in startable or not job.depends_on else waiting
         case "blocked":
-            return f"It waits for a person: donewhen log {job.id}"
+            return f"Blocked, waits for a person: donewhen log {job.id}"
     try:
         noted = plan_part(workspace.job_at(job.path)).next_action
     except DonewhenError:

@@ -1,4 +1,4 @@
-"""What a client can read without calling a tool: the contract of a job, and its plan."""
+"""MCP resources: the contract and the plan of each job."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Kind = Literal["contract", "plan"]
 
 KINDS: dict[Kind, tuple[str, str]] = {
     "contract": ("application/json", "What was agreed about a job, and what has changed since."),
-    "plan": ("text/markdown", "The plan of a job, as it stands there now."),
+    "plan": ("text/markdown", "The current plan of a job."),
 }
 _ADDRESS = re.compile(rf"donewhen://jobs/([A-Za-z0-9._-]{{1,200}})/({'|'.join(get_args(Kind))})")
 _PAGE = 100
 
 
 class Resource(NamedTuple):
-    """Something to read."""
+    """One resource."""
 
     uri: str
     title: str
@@ -35,41 +35,41 @@ class Resource(NamedTuple):
 
 
 class ResourcePage(NamedTuple):
-    """Some of them, and where the next ones begin."""
+    """A page of resources, and the cursor of the next page."""
 
     resources: tuple[Resource, ...]
     next: str | None
 
 
 def template(kind: Kind) -> str:
-    """The address of a kind of resource."""
+    """Return the URI template of a kind of resource."""
     return f"donewhen://jobs/{{job}}/{kind}"
 
 
 def resource_page(call: CallContext, cursor: str | None) -> ResourcePage:
-    """The contract and the plan of every job, a page at a time."""
+    """Return one page of resources: the contract and the plan of every job."""
     if cursor is not None and not re.fullmatch(r"[0-9]{1,9}", cursor):
-        raise UsageError(f"{cursor!r} is not a cursor that this server gave.")
+        raise UsageError(f"{cursor!r} is not a valid cursor of this server.")
     first = int(cursor or 0)
     try:
         jobs = survey_jobs(call.workspace()).jobs
     except WorkspaceError:
-        # Nothing to list; the tools say why.
+        # Nothing to list; the tools report the reason.
         jobs = ()
-    shown = tuple(
+    resources = tuple(
         Resource(f"donewhen://jobs/{job.id}/{kind}", make_harmless(f"{job.id} {kind}: {job.title}"), KINDS[kind][0])
         for job in jobs[first : first + _PAGE]
         for kind in KINDS
     )
-    return ResourcePage(shown, str(first + _PAGE) if first + _PAGE < len(jobs) else None)
+    return ResourcePage(resources, str(first + _PAGE) if first + _PAGE < len(jobs) else None)
 
 
 def resource_text(call: CallContext, uri: str) -> tuple[str, str]:
-    """A resource's text, and what kind of text it is. Addresses name jobs, never files."""
+    """Return a resource's text and MIME type. URIs name jobs, never files."""
     address = _ADDRESS.fullmatch(uri)
     if address is None:
         raise UsageError(
-            f"There is nothing at {uri!r}.", next_step=f"There are: {', '.join(template(kind) for kind in KINDS)}."
+            f"There is no resource {uri!r}.", next_step=f"Available: {', '.join(template(kind) for kind in KINDS)}."
         )
     workspace = call.workspace()
     job = workspace.job(address[1])

@@ -1,4 +1,4 @@
-"""The server: the protocol on standard input and output, and the work in threads beside it."""
+"""The MCP server on standard input and output; tools run in worker threads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from donewhen import __version__
 from donewhen.foundation.cancellation import cancellable
 from donewhen.foundation.errors import DonewhenError, MissingExtraError
-from donewhen.mcp.call_context import CallContext, Tell
+from donewhen.mcp.call_context import CallContext, ProgressReporter
 from donewhen.mcp.dispatch import dispatch_call, error_outcome, schema_of
 from donewhen.mcp.resources import KINDS, resource_page, resource_text, template
 from donewhen.mcp.tools import BY_NAME, INSTRUCTIONS, TOOLS, Effect, McpTool
@@ -28,11 +28,11 @@ _AT_ONCE: dict[Effect, int] = {"looks": 4, "notes": 8, "runs": 8}
 
 
 def serve(folder: Path) -> None:
-    """Serve the project around ``folder`` on standard input and output, until the client goes."""
+    """Serve the project around ``folder`` on standard input and output, until the client disconnects."""
     try:
         import anyio
 
-        # Version 1 does not have it.
+        # Version 1 of the mcp package does not have it.
         from mcp.server import ServerRequestContext  # noqa: F401
     except ImportError:
         raise MissingExtraError("donewhen mcp", "mcp") from None
@@ -46,7 +46,7 @@ async def _serve(folder: Path) -> None:
     server = make_server(folder)
     received: list[int] = []
 
-    async def leave_when_asked_to() -> None:
+    async def cancel_on_signal() -> None:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
             async for number in signals:
                 received.append(number)
@@ -54,64 +54,66 @@ async def _serve(folder: Path) -> None:
 
     async with stdio_server() as (reading, writing), anyio.create_task_group() as group:
         with anyio.CancelScope() as serving:
-            group.start_soon(leave_when_asked_to)
+            group.start_soon(cancel_on_signal)
             await server.run(reading, writing, server.create_initialization_options())
         if received:
-            # What was running has ended. The thread that waits for a line of the client would never.
+            # All calls have ended. The thread that waits for a line from the client would never end by itself.
             os._exit(128 + received[0])
         group.cancel_scope.cancel()
 
 
 def make_server(folder: Path) -> Server[dict[str, Any]]:
-    """The server of one project."""
+    """Return the server of one project."""
     from anyio import CapacityLimiter
     from mcp import types
     from mcp.server import Server
     from mcp.shared.exceptions import MCPError
 
-    # None of them is the protocol's own, so what runs for long keeps nobody from looking, or from cancelling it.
+    # Separate limiters: a long run must not block reads, or its own cancellation.
     limiters = {effect: CapacityLimiter(count) for effect, count in _AT_ONCE.items()}
-    lookers = limiters["looks"]
+    read_limiter = limiters["looks"]
 
     async def list_tools(
-        ctx: ServerRequestContext, asked: types.PaginatedRequestParams | None
+        ctx: ServerRequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(one) for one in TOOLS])
+        return types.ListToolsResult(tools=[_tool_description(tool) for tool in TOOLS])
 
-    async def call_tool(ctx: ServerRequestContext, asked: types.CallToolRequestParams) -> types.CallToolResult:
-        tool = BY_NAME.get(asked.name)
+    async def call_tool(ctx: ServerRequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool = BY_NAME.get(params.name)
         if tool is None:
-            raise MCPError(types.INVALID_PARAMS, f"There is no tool {asked.name!r}. There are: {', '.join(BY_NAME)}.")
-        call = CallContext(folder, _teller(ctx))
-        found = await _in_thread(lambda: dispatch_call(tool, asked.arguments or {}, call), limiters[tool.effect])
+            raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name!r}. There are: {', '.join(BY_NAME)}.")
+        call = CallContext(folder, _progress_reporter(ctx))
+        outcome = await _in_thread(lambda: dispatch_call(tool, params.arguments or {}, call), limiters[tool.effect])
         return types.CallToolResult(
-            content=[types.TextContent(text=found.text)], structured_content=found.data, is_error=found.failed
+            content=[types.TextContent(text=outcome.text)], structured_content=outcome.data, is_error=outcome.failed
         )
 
     async def list_resources(
-        ctx: ServerRequestContext, asked: types.PaginatedRequestParams | None
+        ctx: ServerRequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        page = await _looked(lambda: resource_page(CallContext(folder), asked.cursor if asked else None), lookers)
-        found = [
+        page = await _read_in_thread(
+            lambda: resource_page(CallContext(folder), params.cursor if params else None), read_limiter
+        )
+        resources = [
             types.Resource(uri=resource.uri, name=resource.title, mime_type=resource.mime_type)
             for resource in page.resources
         ]
-        return types.ListResourcesResult(resources=found, next_cursor=page.next)
+        return types.ListResourcesResult(resources=resources, next_cursor=page.next)
 
     async def list_templates(
-        ctx: ServerRequestContext, asked: types.PaginatedRequestParams | None
+        ctx: ServerRequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        found = [
+        templates = [
             types.ResourceTemplate(uri_template=template(kind), name=kind, description=about, mime_type=mime_type)
             for kind, (mime_type, about) in KINDS.items()
         ]
-        return types.ListResourceTemplatesResult(resource_templates=found)
+        return types.ListResourceTemplatesResult(resource_templates=templates)
 
     async def read_resource(
-        ctx: ServerRequestContext, asked: types.ReadResourceRequestParams
+        ctx: ServerRequestContext, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        uri = str(asked.uri)
-        text, mime_type = await _looked(lambda: resource_text(CallContext(folder), uri), lookers)
+        uri = str(params.uri)
+        text, mime_type = await _read_in_thread(lambda: resource_text(CallContext(folder), uri), read_limiter)
         return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, text=text, mime_type=mime_type)])
 
     return Server(
@@ -127,7 +129,7 @@ def make_server(folder: Path) -> Server[dict[str, Any]]:
 
 
 async def _in_thread(work: Callable[[], T], limiter: CapacityLimiter) -> T:
-    """Do blocking work in a thread. When the call is cancelled, what it has started is ended, and waited for."""
+    """Run blocking work in a thread. When the call is cancelled, stop what it has started and wait for it."""
     import anyio
 
     context = contextvars.copy_context()
@@ -146,7 +148,7 @@ async def _in_thread(work: Callable[[], T], limiter: CapacityLimiter) -> T:
     return result
 
 
-def _described(tool: McpTool[Any]) -> types.Tool:
+def _tool_description(tool: McpTool[Any]) -> types.Tool:
     from mcp import types
 
     return types.Tool(
@@ -162,28 +164,28 @@ def _described(tool: McpTool[Any]) -> types.Tool:
     )
 
 
-def _teller(ctx: ServerRequestContext) -> Tell:
+def _progress_reporter(ctx: ServerRequestContext) -> ProgressReporter:
     from anyio import from_thread
 
-    def on_progress(done: int, of: int, what: str) -> None:
+    def report(done: int, of: int, what: str) -> None:
         from_thread.run(ctx.session.report_progress, done, of, what)
 
-    return on_progress
+    return report
 
 
-async def _looked(work: Callable[[], T], limiter: CapacityLimiter) -> T:
-    """What is read has no place for an error of ours, so it becomes one of the protocol's."""
+async def _read_in_thread(work: Callable[[], T], limiter: CapacityLimiter) -> T:
+    """Run a read; turn a DonewhenError into a protocol error, because a resource has no error field."""
     from mcp import types
     from mcp.shared.exceptions import MCPError
 
-    def tried() -> T | DonewhenError:
+    def try_work() -> T | DonewhenError:
         try:
             return work()
         except DonewhenError as error:
             return error
 
-    found = await _in_thread(tried, limiter)
-    if isinstance(found, DonewhenError):
-        told = error_outcome(found.code, found.message, found.where, found.next_step).text
-        raise MCPError(types.INVALID_PARAMS, told)
-    return found
+    result = await _in_thread(try_work, limiter)
+    if isinstance(result, DonewhenError):
+        message = error_outcome(result.code, result.message, result.where, result.next_step).text
+        raise MCPError(types.INVALID_PARAMS, message)
+    return result

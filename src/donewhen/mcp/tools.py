@@ -1,4 +1,4 @@
-"""The tools that there are. None of them sets a verdict, signs off, decides, reviews, labels or agrees."""
+"""The MCP tools. None of them sets a verdict, signs off, decides, reviews, labels or agrees."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from donewhen.mcp.params import (
 )
 
 Effect = Literal["looks", "notes", "runs"]
-"""Whether a tool writes nothing, puts something on record, or runs the project's own commands."""
+"""Whether a tool only reads, records something, or runs the project's commands."""
 A = TypeVar("A", bound=ToolParams)
 
 
 class McpTool(NamedTuple, Generic[A]):
-    """A tool: what it takes, what it gives, and what it does."""
+    """A tool: its parameters, its answer type and its function."""
 
     name: str
     about: str
@@ -50,7 +50,7 @@ class McpTool(NamedTuple, Generic[A]):
 TOOLS: tuple[McpTool[Any], ...] = (
     McpTool(
         "list_jobs",
-        "List the jobs: status, agreement, and the next thing to do for each.",
+        "List the jobs: status, agreement, and the next step of each.",
         ListJobsParams,
         Jobs,
         "looks",
@@ -58,8 +58,8 @@ TOOLS: tuple[McpTool[Any], ...] = (
     ),
     McpTool(
         "show_job",
-        "Show a job: what was agreed, each criterion with how it is checked and how far it is shown, what every gate "
-        "says now and why, and the next command. Nothing is run.",
+        "Show a job: its contract, each criterion with its check and its evidence, the state of every gate with "
+        "the reasons, and the next command. Runs nothing.",
         JobParam,
         ShownJob,
         "looks",
@@ -67,7 +67,7 @@ TOOLS: tuple[McpTool[Any], ...] = (
     ),
     McpTool(
         "check_job",
-        "May this job be completed now, and if not, why not? It runs nothing and never counts as an iteration.",
+        "Check whether this job can be completed now, and why not. Runs nothing and never counts as an iteration.",
         JobParam,
         CheckAnswer,
         "notes",
@@ -75,7 +75,7 @@ TOOLS: tuple[McpTool[Any], ...] = (
     ),
     McpTool(
         "next_action",
-        "The one next thing to do: for a job, for the job in progress, or which job to start.",
+        "Return the next action: for a job, for the job in progress, or which job to start.",
         OptionalJobParam,
         NextStep,
         "looks",
@@ -83,7 +83,7 @@ TOOLS: tuple[McpTool[Any], ...] = (
     ),
     McpTool(
         "ready_jobs",
-        "Which jobs can start now, and in which order the rest follows.",
+        "List the jobs that can start now, and the order of the others.",
         NoParams,
         ReadyJobs,
         "looks",
@@ -91,7 +91,7 @@ TOOLS: tuple[McpTool[Any], ...] = (
     ),
     McpTool(
         "start_job",
-        "Begin a job, or begin it again, which counts as an iteration. Its test commands are run once.",
+        "Start a job, or start it again, which counts as an iteration. Runs its test commands once.",
         JobParam,
         StartAnswer,
         "runs",
@@ -99,8 +99,8 @@ TOOLS: tuple[McpTool[Any], ...] = (
     ),
     McpTool(
         "run_evidence",
-        "Let the gate run what a job has to show, all of it or one criterion. Only what the gate ran itself is "
-        "evidence; what is fresh is not run again.",
+        "Run the checks of a job, all of them or one criterion. Only what the gate ran itself is "
+        "evidence; fresh evidence is not run again.",
         RunEvidenceParams,
         EvidenceAnswer,
         "runs",
@@ -108,8 +108,8 @@ TOOLS: tuple[McpTool[Any], ...] = (
     ),
     McpTool(
         "complete_job",
-        "Complete a job. It succeeds only when every gate is open, and gives the promise then. A refusal says why, and "
-        "counts as an iteration: ask check_job first.",
+        "Complete a job. It succeeds only if every gate is open, and then returns the promise. A refusal gives the "
+        "reasons and counts as an iteration: call check_job first.",
         JobParam,
         CompletionAnswer,
         "runs",
@@ -117,7 +117,7 @@ TOOLS: tuple[McpTool[Any], ...] = (
     ),
     McpTool(
         "ask_person",
-        "Ask a person about a job and wait for the answer. You may stop then.",
+        "Ask a person about a job. You may stop then and wait for the answer.",
         AskPersonParams,
         RestAnswer,
         "notes",
@@ -125,7 +125,7 @@ TOOLS: tuple[McpTool[Any], ...] = (
     ),
     McpTool(
         "block_job",
-        "Set a job aside with what is in the way. You may stop then; that is honest, where pretending is not.",
+        "Block a job and say what blocks it. You may stop then. Use it instead of pretending that the job is done.",
         BlockJobParams,
         RestAnswer,
         "notes",
@@ -133,7 +133,7 @@ TOOLS: tuple[McpTool[Any], ...] = (
     ),
     McpTool(
         "dispute",
-        "Disagree with a refused completion: people look at it and decide. You may stop then.",
+        "Dispute a refused completion: a person reviews it and decides. You may stop then.",
         DisputeParams,
         RestAnswer,
         "notes",
@@ -144,7 +144,7 @@ TOOLS: tuple[McpTool[Any], ...] = (
 BY_NAME = {tool.name: tool for tool in TOOLS}
 
 INSTRUCTIONS = """\
-The jobs of this project, and whether they are done. A job is done when its gates pass, not when somebody says so.
+The jobs of this project, and whether they are done. A job is done when its gates pass, not when an agent says so.
 Work on a job in this order: ready_jobs, show_job, start_job, do the work, run_evidence, check_job, complete_job.
 If you can't continue, call ask_person or block_job. If a refusal is wrong, call dispute. After these you may stop.
 Next steps are written as shell commands. Here they are tools: `donewhen start` is start_job, `donewhen run` is

@@ -1,4 +1,4 @@
-"""What the jobs know, as answers of the tools."""
+"""Convert jobs, contracts and evidence to answers of the tools."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 from donewhen.jobs.contract.agreement import AgreementProposal
 from donewhen.jobs.contract.terms import terms_hash
-from donewhen.jobs.evidence.commands import EvidenceRun as Seen
+from donewhen.jobs.evidence.commands import EvidenceRun
 from donewhen.jobs.evidence.requirements import VERIFICATION
-from donewhen.jobs.evidence.requirements import Requirement as Asked
+from donewhen.jobs.evidence.requirements import Requirement as Requirement
 from donewhen.jobs.gates.evaluation import Evaluation
 from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.gates.facts import Facts
@@ -32,24 +32,24 @@ _TAIL = 3000
 _NUMBERS = ("passed", "failed", "skipped", "coverage")
 
 
-def reason_views(found: Iterable[GateReason]) -> list[ReasonView]:
-    return [ReasonView(one.code.value, one.message, one.where) for one in found]
+def reason_views(reasons: Iterable[GateReason]) -> list[ReasonView]:
+    return [ReasonView(reason.code.value, reason.message, reason.where) for reason in reasons]
 
 
 def gate_views(evaluation: Evaluation) -> list[GateView]:
-    """Every gate, whether it is open or not."""
+    """Return every gate, open or closed."""
     return [
         GateView(gate.gate, gate.passed, reason_views(gate.reasons), gate.note, gate.next) for gate in evaluation.gates
     ]
 
 
 def next_command(job: Job, evaluation: Evaluation) -> str:
-    """The next command."""
+    """Return the next command for a job."""
     return evaluation.next or f"donewhen complete {job.id}"
 
 
 def contract_view(proposal: AgreementProposal) -> ContractView:
-    """The terms that hold: what was sealed, or else what would be."""
+    """Return the sealed terms, or the current terms if nothing is sealed yet."""
     agreement, seal = proposal.agreement, proposal.agreement.seal
     terms = seal.terms if seal else agreement.terms
     return ContractView(
@@ -67,7 +67,7 @@ def contract_view(proposal: AgreementProposal) -> ContractView:
 
 
 def job_view(facts: Facts, evaluation: Evaluation, proposal: AgreementProposal) -> ShownJob:
-    """A job with its contract, what it has to show, and what the gates say of it now."""
+    """Return a job with its contract, its requirements, and the current state of its gates."""
     job, waiting = facts.job, facts.history.waiting
     return ShownJob(
         id=job.id,
@@ -79,7 +79,7 @@ def job_view(facts: Facts, evaluation: Evaluation, proposal: AgreementProposal) 
         target=job.reward_target,
         passed=evaluation.passed,
         contract=contract_view(proposal),
-        needs=[_need(standing) for standing in facts.evidence],
+        needs=[_need(status) for status in facts.evidence],
         outputs=[OutputFile(output.path, output.state, output.changed) for output in facts.outputs],
         gates=gate_views(evaluation),
         waiting=str(waiting.data.get("reason", "")) if waiting else None,
@@ -88,8 +88,8 @@ def job_view(facts: Facts, evaluation: Evaluation, proposal: AgreementProposal) 
     )
 
 
-def evidence_item(requirement: Asked, seen: Seen) -> EvidenceItem:
-    """One piece of evidence, with the end of what the command said."""
+def evidence_item(requirement: Requirement, seen: EvidenceRun) -> EvidenceItem:
+    """Return one piece of evidence, with the last lines of the command's output."""
     data = seen.entry.data
     report = data.get("report")
     numbers: Mapping[str, Any] = report if isinstance(report, Mapping) else {}
@@ -97,10 +97,10 @@ def evidence_item(requirement: Asked, seen: Seen) -> EvidenceItem:
     return EvidenceItem(
         name=requirement.name,
         evidence=evidence_source(requirement),
-        # What changed while it ran has shown nothing.
+        # If the inputs changed during the run, the result proves nothing.
         passed=seen.passed and data.get("settled") is True,
         reused=seen.reused,
-        told=_told(seen),
+        told=_result_text(seen),
         needs_human=data.get("needs_human") is True,
         exit_code=exit_code if isinstance(exit_code, int) else None,
         tests={name: numbers[name] for name in _NUMBERS if isinstance(numbers.get(name), int | float)},
@@ -108,39 +108,39 @@ def evidence_item(requirement: Asked, seen: Seen) -> EvidenceItem:
     )
 
 
-def _told(seen: Seen) -> str:
+def _result_text(seen: EvidenceRun) -> str:
     data = seen.entry.data
-    told = str(data["told"]) if "told" in data else "passed" if seen.passed else "did not pass"
+    text = str(data["told"]) if "told" in data else "passed" if seen.passed else "did not pass"
     if data.get("what") == "command" and not seen.passed:
-        told = f"{str(data['ending']).replace('_', ' ')}, exit status {data['exit_code']}"
+        text = f"{str(data['ending']).replace('_', ' ')}, exit status {data['exit_code']}"
     if seen.reused:
-        told += " (fresh; not run again)"
-    return told if data.get("settled", True) else f"{told}; its inputs changed while it ran, so it counts as stale"
+        text += " (fresh; not run again)"
+    return text if data.get("settled", True) else f"{text}; its inputs changed while it ran, so it counts as stale"
 
 
 def _tail(output: str) -> str:
     return "\n".join(output.rstrip().split("\n")[-_TAIL_LINES:])[-_TAIL:]
 
 
-def _need(standing: EvidenceStatus) -> RequirementView:
-    requirement = standing.requirement
+def _need(status: EvidenceStatus) -> RequirementView:
+    requirement = status.requirement
     return RequirementView(
         requirement.name,
         requirement.text,
         requirement.check.kind,
         how_checked(requirement),
-        standing.state,
-        list(standing.why),
+        status.state,
+        list(status.why),
     )
 
 
-def evidence_source(requirement: Asked) -> str:
-    """What is looked at: a command, a probe of a file, or the judge that is asked."""
+def evidence_source(requirement: Requirement) -> str:
+    """Return the source of the evidence: a command, a file check, or a judge."""
     return requirement.check.normal if requirement.check.kind == "judge" else requirement.evidence
 
 
-def how_checked(requirement: Asked) -> str:
-    """How something is checked, in words that also fit where nothing is run."""
+def how_checked(requirement: Requirement) -> str:
+    """Describe how a requirement is checked."""
     match requirement.check.kind:
         case "manual":
             return "a person signs it off"
@@ -153,9 +153,9 @@ def how_checked(requirement: Asked) -> str:
 
 
 def _term(value: Any) -> Term:
-    """A term as it was sealed; whatever else it holds is shown as text."""
+    """Return a sealed term; other values are converted to text."""
     if isinstance(value, Mapping):
-        return {str(name): str(one) for name, one in value.items()}
+        return {str(name): str(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [str(one) for one in value]
+        return [str(item) for item in value]
     return value if isinstance(value, bool | int) else str(value)

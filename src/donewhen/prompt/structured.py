@@ -25,7 +25,7 @@ def json_schema(kind: object) -> dict[str, Any]:
     if isinstance(reference, str):
         name = reference.rsplit("/", 1)[-1]
         schema = {**definitions[name], **schema}
-        others = {one: definition for one, definition in definitions.items() if one != name}
+        others = {other: definition for other, definition in definitions.items() if other != name}
         # A type that refers to itself is still needed by its name.
         schema["$defs"] = definitions if f'"{reference}"' in json.dumps([schema | {"$defs": None}, others]) else others
         if not schema["$defs"]:

@@ -38,13 +38,13 @@ class PromptTemplate(Generic[OutputT]):
         self.key = checked_key(key, "key of a prompt")
         self.sections = tuple(sections)
         self.task_completion_checker = task_completion_checker
-        for one in (
+        for item in (
             *self.sections,
             *(child for section, _ in self.walk() for child in getattr(section, "children", ())),
         ):
-            if not isinstance(one, Section):
-                raise PromptError(f"{one!r} is not a section.", next_step="Derive it from donewhen.prompt.Section.")
-        _refuse_doubles("section key", (one.key for one, _ in self.walk()))
+            if not isinstance(item, Section):
+                raise PromptError(f"{item!r} is not a section.", next_step="Derive it from donewhen.prompt.Section.")
+        _refuse_doubles("section key", (section.key for section, _ in self.walk()))
         _refuse_doubles("tool", (tool.name for tool in self.tools))
 
     @property
@@ -64,7 +64,7 @@ class PromptTemplate(Generic[OutputT]):
 
     def walk(self) -> Iterator[tuple[Section, int]]:
         """Every section with its depth, parents first."""
-        waiting = [(one, 0) for one in reversed(self.sections)]
+        waiting = [(section, 0) for section in reversed(self.sections)]
         while waiting:
             section, depth = waiting.pop()
             yield section, depth

@@ -96,21 +96,21 @@ def tool(handler: Handler[ParamsT, ResultT]) -> Tool[ParamsT, ResultT]:
     return Tool(name, description, params, handler)
 
 
-def call_tool(one: Tool[Any, Any], arguments: Mapping[str, Any], context: ToolContext) -> ToolResult[Any]:
+def call_tool(called: Tool[Any, Any], arguments: Mapping[str, Any], context: ToolContext) -> ToolResult[Any]:
     """Call a tool with a model's arguments. Whatever goes wrong is an answer to the model, never a crash.
 
     A successful result's value, when it is a dataclass or a struct, becomes the latest of its slice.
     """
     try:
-        params = decode(dict(arguments), one.params)
+        params = decode(dict(arguments), called.params)
     except (ValueError, TypeError) as error:
-        return ToolResult.error(f"The arguments do not fit {one.name}: {error}")
+        return ToolResult.error(f"The arguments do not fit {called.name}: {error}")
     try:
-        result = one.handler(params, context)
+        result = called.handler(params, context)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool that breaks must not end the agent's run
-        return ToolResult.error(f"{one.name} failed with {type(error).__name__}: {error}")
+        return ToolResult.error(f"{called.name} failed with {type(error).__name__}: {error}")
     if not isinstance(result, ToolResult):
-        return ToolResult.error(f"{one.name} is broken: it returned {type(result).__name__}, not a ToolResult.")
+        return ToolResult.error(f"{called.name} is broken: it returned {type(result).__name__}, not a ToolResult.")
     value = result.value
     if result.success and (is_dataclass(value) or hasattr(value, "__struct_fields__")):
         kept = context.session[type(value)]

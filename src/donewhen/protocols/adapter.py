@@ -1,4 +1,4 @@
-"""What an agent runtime looks like from here."""
+"""The protocol of an agent runtime adapter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OutputT = TypeVar("OutputT")
 
 @dataclass(frozen=True)
 class PromptResponse(Generic[OutputT]):
-    """What came out of evaluating a prompt. ``completion`` is None when no checker guarded the run."""
+    """The result of evaluating a prompt. ``completion`` is None when no checker guarded the run."""
 
     prompt_name: str
     text: str | None
@@ -28,7 +28,7 @@ class PromptResponse(Generic[OutputT]):
 
 @runtime_checkable
 class ProviderAdapter(Protocol):
-    """Runs a prompt to its end on some agent runtime."""
+    """Runs a prompt on an agent runtime until the agent stops."""
 
     def evaluate(
         self,

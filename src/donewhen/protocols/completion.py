@@ -1,4 +1,4 @@
-"""The question *may this agent stop?*: what is asked, what is answered, and who answers."""
+"""The protocol of a completion check: its context, its result and the checker."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from donewhen.runtime import Session
 
 StopReason = Literal["end_turn", "structured_output", "max_turns", "error"]
-"""Why an agent is stopping, as the adapters of this package say it."""
+"""Why an agent is stopping, as reported by the adapters of this package."""
 
 
 @dataclass(frozen=True)
 class TaskCompletionResult:
-    """The immutable answer of a check: is the work complete, and if not, what is missing?
+    """The immutable result of a check: whether the work is complete, and what is missing if not.
 
     ``code`` is set by the checkers of this package (:class:`~donewhen.protocols.ReasonCode`); a checker
-    of your own may leave it out. Ask ``result.complete``: a result itself is neither true nor false, because
+    of your own may leave it out. Use ``result.complete``: a result has no truth value, because
     ``if checker.check(context):`` and ``first or second`` would each let unfinished work slip through.
     """
 
@@ -30,7 +30,7 @@ class TaskCompletionResult:
     code: ReasonCode | None = None
 
     def __post_init__(self) -> None:
-        # "complete" decides whether an agent may go: 1, "no" and a forgotten call must not look like a yes.
+        # "complete" decides whether an agent may stop: 1, "no" and an uncalled method must not count as true.
         if not isinstance(self.complete, bool):
             raise TypeError(f"complete must be True or False, not {type(self.complete).__name__}")
         if not (self.feedback is None or isinstance(self.feedback, str)):
@@ -39,7 +39,7 @@ class TaskCompletionResult:
             raise TypeError(f"code must be a ReasonCode or None, not {self.code!r}")
 
     def __bool__(self) -> NoReturn:
-        raise TypeError("a TaskCompletionResult is neither true nor false: ask result.complete")
+        raise TypeError("a TaskCompletionResult has no truth value: use result.complete")
 
     @classmethod
     def ok(cls, feedback: str | None = None) -> TaskCompletionResult:
@@ -54,9 +54,9 @@ class TaskCompletionResult:
 
 @dataclass(slots=True)
 class TaskCompletionContext:
-    """What a checker may look at.
+    """The input of a checker.
 
-    ``tentative_output`` is the output being produced: the structured payload, or the agent's last words.
+    ``tentative_output`` is the output being produced: the structured payload, or the agent's last message.
     """
 
     session: Session
@@ -71,5 +71,5 @@ class TaskCompletionChecker(Protocol):
     """Anything with a ``check`` method; no inheritance needed."""
 
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
-        """Say whether the tasks are complete, with feedback in plain words."""
+        """Return whether the tasks are complete, with feedback for the agent."""
         ...

@@ -1,4 +1,4 @@
-"""Why something is not done: a closed set of codes, each with its meaning and the next step."""
+"""The reason codes of completion checks, each with its meaning and the next step."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ReasonCode(StrEnum):
 
     @property
     def undecided(self) -> bool:
-        """Whether the check could not be made, so that it says nothing about the work, good or bad."""
+        """Whether the check could not be made, so that it decides nothing about the work."""
         return self in _UNDECIDED
 
     @property
@@ -51,7 +51,7 @@ class ReasonCode(StrEnum):
 
 
 class Reason(NamedTuple):
-    """What a code means, and what to do about it."""
+    """The meaning of a code, and what to do about it."""
 
     meaning: str
     next_step: str
@@ -84,7 +84,7 @@ REASONS: dict[ReasonCode, Reason] = {
         "Set up a plan with the planning tools, then work through it.",
     ),
     ReasonCode.PLAN_EMPTY: Reason(
-        "The plan has no steps, so there is nothing that could have been done.",
+        "The plan has no steps, so nothing can be done.",
         "Add the steps that the work needs.",
     ),
     ReasonCode.PLAN_SHRUNK: Reason(
@@ -92,15 +92,15 @@ REASONS: dict[ReasonCode, Reason] = {
         "Add the dropped steps again, or cancel each with a reason.",
     ),
     ReasonCode.FILES_MISSING: Reason(
-        "A required file is not there, or is something other than a regular file.",
+        "A required file does not exist or is not a regular file.",
         "Write the files that the feedback names.",
     ),
     ReasonCode.FILES_EMPTY: Reason(
-        "A required file holds nothing but white space.",
+        "A required file contains only white space.",
         "Put the real content into the files that the feedback names.",
     ),
     ReasonCode.NO_FILESYSTEM: Reason(
-        "Files are required, but the check was given no filesystem to look at.",
+        "Files are required, but the check has no filesystem.",
         "Give the adapter a filesystem, for example HostFilesystem('.').",
     ),
     ReasonCode.COMMAND_FAILED: Reason(
@@ -108,15 +108,15 @@ REASONS: dict[ReasonCode, Reason] = {
         "Read the last lines in the feedback, fix the cause, and try again.",
     ),
     ReasonCode.COMMAND_KILLED: Reason(
-        "A command was ended by a signal before it could say how it went.",
-        "Find out what ended it (memory, a crash, another program), and try again.",
+        "A command was killed by a signal before it finished.",
+        "Find out what killed it (memory, a crash, another program), and try again.",
     ),
     ReasonCode.COMMAND_TIMEOUT: Reason(
         "A command did not end within its time limit and was killed with all its children.",
         "Make it faster, or raise the checker's timeout.",
     ),
     ReasonCode.COMMAND_NOT_FOUND: Reason(
-        "A command could not be started: it does not exist, may not be executed, or its folder is gone.",
+        "A command could not be started: it does not exist, may not be executed, or its folder is missing.",
         "Install the command, or give its full path.",
     ),
     ReasonCode.TESTS_FAILED: Reason(
@@ -128,12 +128,12 @@ REASONS: dict[ReasonCode, Reason] = {
         "Check that the command collects the tests. Zero tests is never a pass.",
     ),
     ReasonCode.TESTS_LOST: Reason(
-        "Tests of the baseline are gone from the report.",
-        "Bring the tests back; if their removal is right, record a new baseline.",
+        "Tests of the baseline are missing from the report.",
+        "Restore the tests; if their removal is intended, record a new baseline.",
     ),
     ReasonCode.TESTS_SKIPPED: Reason(
         "Tests that ran in the baseline are skipped now.",
-        "Let the tests run again; if skipping is right, record a new baseline.",
+        "Enable the tests again; if skipping is intended, record a new baseline.",
     ),
     ReasonCode.REPORT_MISSING: Reason(
         "The command wrote no JUnit report.",
@@ -141,10 +141,10 @@ REASONS: dict[ReasonCode, Reason] = {
     ),
     ReasonCode.REPORT_UNREADABLE: Reason(
         "The JUnit report is not well-formed, is too large, or declares a document type.",
-        "Check what wrote the report; run the command by hand and look at the file.",
+        "Run the command by hand and check the report file that it writes.",
     ),
     ReasonCode.REPORT_DISAGREES: Reason(
-        "The report has no failures, but the command's exit status says that it failed.",
+        "The report has no failures, but the command's exit status reports a failure.",
         "Read the last lines in the feedback: a crash, a coverage floor or a plug-in may have failed the run.",
     ),
     ReasonCode.BASELINE_UNREADABLE: Reason(
@@ -160,27 +160,27 @@ REASONS: dict[ReasonCode, Reason] = {
         "Try again, sharpen the criteria, or use a stronger model.",
     ),
     ReasonCode.NEEDS_HUMAN: Reason(
-        "The votes of a learned judge don't agree, or it was taught nothing yet. It is no pass: a person decides.",
-        "Let a person look at the work; label such work, and let the judge learn: donewhen learn",
+        "The votes of a learned judge don't agree, or it has learned nothing yet. Not a pass: a person decides.",
+        "Let a person review the work; label more work like it and train the judge: donewhen learn",
     ),
     ReasonCode.JUDGE_UNAVAILABLE: Reason(
         "The judge could not be asked: there is no adapter, or nothing to judge.",
         "Give the context an adapter and something to judge: an output, or the checker's files.",
     ),
     ReasonCode.JOB_NOT_DONE: Reason(
-        "A job that the agent works on is neither done nor honestly set aside.",
+        "A job that the agent works on is neither done nor set aside with a reason.",
         "Do what the feedback names, then: donewhen complete JOB",
     ),
     ReasonCode.NO_JOB: Reason(
-        "A job is required, and none is in progress, or the one that is meant does not exist.",
-        "Start one: donewhen ready, donewhen start JOB",
+        "A job is required, but none is in progress, or the named job does not exist.",
+        "Start a job: donewhen ready, donewhen start JOB",
     ),
     ReasonCode.TOO_FEW_PASSED: Reason(
         "Fewer checks passed than are required.",
         "Make enough of the failing checks pass; the feedback lists them.",
     ),
     ReasonCode.NOT_WANTED: Reason(
-        "Something holds that must not hold.",
+        "A condition holds that must not hold.",
         "Undo what the feedback names.",
     ),
     ReasonCode.CHECK_TIMEOUT: Reason(
@@ -188,7 +188,7 @@ REASONS: dict[ReasonCode, Reason] = {
         "Make the check faster, or raise the adapter's check_timeout.",
     ),
     ReasonCode.GATE_ERROR: Reason(
-        "The check itself broke: it raised, or returned something that is not a result.",
-        "Fix the checker; until then it blocks, because a broken check proves nothing.",
+        "The check itself is broken: it raised an exception, or did not return a result.",
+        "Fix the checker; until then it blocks, because a broken check is not a pass.",
     ),
 }

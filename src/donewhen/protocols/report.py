@@ -22,13 +22,13 @@ CompletionStatus = Literal["verified", "incomplete", "bypassed", "capped", "erro
 
 @dataclass(frozen=True)
 class CompletionReport:
-    """Whether the work was verified, and how the run got there."""
+    """Whether the work was verified, and after how many checks."""
 
     status: CompletionStatus
     attempts: int
-    """How often the question was asked: at each attempt to stop, and once more when a run ended without one."""
+    """How often the check ran: at each attempt to stop, and once more if the run ended without one."""
     feedback: str | None = None
-    """The last answer's feedback."""
+    """The feedback of the last check."""
     code: ReasonCode | None = None
     bypass: Bypass | None = None
 

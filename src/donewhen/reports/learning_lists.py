@@ -1,4 +1,4 @@
-"""The lists of a report: rules with their evidence, trials, hypotheses, and everything that was not learned from."""
+"""The lists of a report: rules with their evidence, trials, hypotheses, and unused tickets."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from donewhen.reports.markup import escape_line, foreign_text, key, table, ticke
 from donewhen.reports.phrases import FOR_PEOPLE, NOTHING, meaning, plural, queue_counts, right_since
 
 _TICKETS = 60
-"""Of one kind; how many more there are is said."""
+"""Maximum number of tickets in a list; the number of the others is shown."""
 
 
 def rules_list(report: LearningReport) -> str:
     effects = [(rule.key, rule.effect) for rule in report.rules if rule.effect is not None]
-    drawn = plots.diverging("Tickets more right with the rule than without it", effects)
+    drawn = plots.diverging("Additional correct tickets with the rule", effects)
     return (f'<div class="plots">{drawn}</div>' if drawn else "") + "\n".join(map(_rule, report.rules))
 
 
@@ -30,7 +30,7 @@ def _rule(rule: RuleRow) -> str:
     facts = ["scaffold, can’t be changed"] if rule.scaffold else []
     if rule.effect is not None:
         facts.append(
-            f"left out on {rule.measured_on} tickets: {rule.hits} right only with it, {rule.misses} only without"
+            f"tested on {rule.measured_on} tickets: {rule.hits} right only with the rule, {rule.misses} only without"
         )
     elif not rule.scaffold:
         facts.append("effect not measured")
@@ -48,7 +48,9 @@ def _rule(rule: RuleRow) -> str:
 
 
 def removed_rules_list(report: LearningReport) -> str:
-    rows = [[key(one.key), foreign_text(one.text), foreign_text(one.why), str(one.epoch)] for one in report.removed]
+    rows = [
+        [key(rule.key), foreign_text(rule.text), foreign_text(rule.why), str(rule.epoch)] for rule in report.removed
+    ]
     return table(["rule", "text", "why", "epoch"], rows, numbers=[3]) if rows else ""
 
 
@@ -108,7 +110,7 @@ def _queued(rows: Sequence[QueueRow]) -> str:
         [f"<code>{escape_line(row.ticket_key, 120)}</code>", row.label, row.verdict or NOTHING, foreign_text(row.note)]
         for row in rows[:_TICKETS]
     ]
-    more = f'<p class="quiet">and {len(rows) - _TICKETS} more, in the queue’s file</p>' if len(rows) > _TICKETS else ""
+    more = f'<p class="quiet">and {len(rows) - _TICKETS} more in the queue file</p>' if len(rows) > _TICKETS else ""
     return table(["ticket", "label", "judged", "note"], cells) + more
 
 
@@ -118,21 +120,21 @@ def queue_list(report: LearningReport) -> str:
             _reason(reason),
             str(count),
             str(right_since(report.queued(reason))),
-            ticket_names("", list(dict.fromkeys(one.ticket_key for one in report.queued(reason))), _TICKETS),
+            ticket_names("", list(dict.fromkeys(row.ticket_key for row in report.queued(reason))), _TICKETS),
         ]
         for reason, count in queue_counts(report.queue)
     ]
-    return table(["reason", "tickets", "right since", "which"], rows, numbers=[1, 2]) if rows else ""
+    return table(["reason", "tickets", "correct since", "ticket keys"], rows, numbers=[1, 2]) if rows else ""
 
 
 def dropped_list(report: LearningReport) -> str:
     rows = [
-        [_reason(one.reason), str(one.count), "<br>".join(map(foreign_text, one.examples))]
-        for one in sorted(report.dropped, key=lambda one: (-one.count, one.reason))
+        [_reason(kind.reason), str(kind.count), "<br>".join(map(foreign_text, kind.examples))]
+        for kind in sorted(report.dropped, key=lambda kind: (-kind.count, kind.reason))
     ]
-    return table(["reason", "times", "for instance"], rows, numbers=[1]) if rows else ""
+    return table(["reason", "count", "examples"], rows, numbers=[1]) if rows else ""
 
 
 def _reason(code: str) -> str:
-    told = meaning(code)
-    return f"<code>{escape_line(code, 60)}</code>" + (f" {escape_line(told)}" if told != code else "")
+    text = meaning(code)
+    return f"<code>{escape_line(code, 60)}</code>" + (f" {escape_line(text)}" if text != code else "")

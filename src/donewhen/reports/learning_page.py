@@ -1,4 +1,4 @@
-"""The report of a learning run, or of an audit, as one page that can be sent to anybody."""
+"""The report of a learning run, or of an audit, as a self-contained page."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ _MEASURES = {
 
 
 def learning_page(report: LearningReport) -> str:
-    """The page."""
+    """Return the whole page."""
     what = "audit of the judge" if report.status == "audit" else "what the judge learned"
     title = f"{one_line(report.mission, 120)}: {what}"
     return page(title, f"{_head(report, title)}\n{learning_sections(report)}")
 
 
 def learning_sections(report: LearningReport) -> str:
-    """What the page says below its head, for a page that has a head of its own."""
+    """Return the sections below the page head, for a page that has its own head."""
     parts = (
         _cards(report),
         _notes(report),
         section("Against people’s labels", _comparison(report), _measures(report), _prevalence(report)),
         section("Learning curve", _curve(report)),
         section("Rules", lists.rules_list(report)),
-        section("Rules that went", lists.removed_rules_list(report)),
+        section("Removed rules", lists.removed_rules_list(report)),
         section("Trials on unseen tickets", lists.trials_list(report)),
         section("Hypotheses", *lists.hypotheses_list(report)),
         section("For people to decide", *lists.for_people(report)),
-        section("Nothing learned from these", lists.queue_list(report)),
-        section("Proposed and not taken", lists.dropped_list(report)),
+        section("Tickets not used for learning", lists.queue_list(report)),
+        section("Proposed but not accepted", lists.dropped_list(report)),
         section("Cost", _cost(report)),
         section("Tickets", _splits(report)),
     )
@@ -67,7 +67,7 @@ def _head(report: LearningReport, title: str) -> str:
         steps += f" → {report.guidance_after}"
     about = (STATUS[report.status], f"model {report.model}", steps, f"run {report.run}", f"seed {report.seed}")
     return (
-        f'<header><h1>{escape_line(title)}</h1><p class="about">{" · ".join(escape_line(one) for one in about)} · '
+        f'<header><h1>{escape_line(title)}</h1><p class="about">{" · ".join(escape_line(part) for part in about)} · '
         f'{escape_line(report.finished_at)}</p><p class="lead">{escape_line(headline(report), 600)}</p></header>'
     )
 
@@ -129,15 +129,20 @@ def _measures(report: LearningReport) -> str:
     judges = _judges(report)
     if not report.before.confusion.tickets:
         return ""
-    rows = [[name, *(with_interval(getattr(one, field)) for _, one, _ in judges)] for field, name in _MEASURES.items()]
-    rows.append(["no verdict", *(str(one.confusion.invalid) for _, one, _ in judges)])
+    rows = [
+        [name, *(with_interval(getattr(measures, field)) for _, measures, _ in judges)]
+        for field, name in _MEASURES.items()
+    ]
+    rows.append(["no verdict", *(str(measures.confusion.invalid) for _, measures, _ in judges)])
     lines = [f"Share labelled pass: {with_interval(report.before.base_rate)}. Intervals are 95 %, by Wilson."]
     if report.comparison is not None:
         lines.append(f"From before to after: {comparison_sentence(report.comparison)}.")
     if report.difference is not None:
-        found = report.difference
-        between = f"{signed_number(100 * found.low, 1)} to {signed_number(100 * found.high, 1)}"
-        lines.append(f"Error {signed_number(100 * found.mean_difference, 1)} points ({between}, paired bootstrap).")
+        difference = report.difference
+        between = f"{signed_number(100 * difference.low, 1)} to {signed_number(100 * difference.high, 1)}"
+        lines.append(
+            f"Error {signed_number(100 * difference.mean_difference, 1)} points ({between}, paired bootstrap)."
+        )
     lines += [
         f"From {baseline_name(baseline)} to the judge: {comparison_sentence(baseline.against)}."
         for baseline in report.baselines
@@ -150,21 +155,21 @@ def _measures(report: LearningReport) -> str:
 
 
 def _prevalence(report: LearningReport) -> str:
-    found = report.prevalence
-    if found is None or not found.tickets:
+    prevalence = report.prevalence
+    if prevalence is None or not prevalence.tickets:
         return ""
-    seen = f"The judge passes {found.judged_pass} of the other {found.tickets} tickets"
-    if found.corrected is None:
-        return f'<p class="about">{seen}; it is no better than chance, so that does not say how many should pass.</p>'
-    corrected = f"corrected for its errors (Rogan–Gladen), {with_interval(found.corrected)} of them pass"
-    return f'<p class="about">{seen}, {found.judged_pass / found.tickets:.3f}; {corrected}.</p>'
+    seen = f"The judge passes {prevalence.judged_pass} of the other {prevalence.tickets} tickets"
+    if prevalence.corrected is None:
+        return f'<p class="about">{seen}; it is no better than chance, so this does not show how many should pass.</p>'
+    corrected = f"corrected for its errors (Rogan–Gladen), {with_interval(prevalence.corrected)} of them pass"
+    return f'<p class="about">{seen}, {prevalence.judged_pass / prevalence.tickets:.3f}; {corrected}.</p>'
 
 
 def _curve(report: LearningReport) -> str:
     if not report.epochs:
         return ""
     epochs = report.epochs
-    # An epoch begins with judging the training tickets, so that this is what the epochs before it have come to.
+    # An epoch begins with judging the training tickets, so its training accuracy is the result of the epochs before it.
     training = [*(epoch.train_accuracy for epoch in epochs), None]
     validation = [epochs[0].validation_before, *(epoch.validation_after for epoch in epochs)]
     lines = [plots.PlotLine("training", training, "then"), plots.PlotLine("validation", validation, "now")]
@@ -216,7 +221,7 @@ def _cost(report: LearningReport) -> str:
         ["tokens", large_count(cost.tokens), "" if allowed.tokens is None else large_count(allowed.tokens)],
         ["money", money(cost.cost), "" if allowed.cost is None else money(allowed.cost)],
         ["time", duration(cost.seconds), "" if allowed.seconds is None else duration(allowed.seconds)],
-        ["answers known already", large_count(cost.reused), ""],
+        ["cached answers", large_count(cost.reused), ""],
         ["calls without an answer", large_count(cost.errors), ""],
     ]
     return f'<div class="plots">{drawn}<div>{table(["", "spent", "allowed"], rows, numbers=[1, 2])}</div></div>'
@@ -231,13 +236,13 @@ def _splits(report: LearningReport) -> str:
     rows = [
         [
             name,
-            str(one.tickets),
-            str(one.passes),
-            str(one.fails),
-            str(one.clusters),
-            f"<code>{escape_line(one.hash)}</code>",
+            str(part.tickets),
+            str(part.passes),
+            str(part.fails),
+            str(part.clusters),
+            f"<code>{escape_line(part.hash)}</code>",
         ]
-        for name, one in parts.items()
-        if one.tickets
+        for name, part in parts.items()
+        if part.tickets
     ]
     return table(["part", "tickets", "pass", "fail", "clusters", "hash"], rows, numbers=range(1, 5)) if rows else ""

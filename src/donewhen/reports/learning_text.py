@@ -31,7 +31,7 @@ from donewhen.reports.text_columns import aligned, wrapped
 T = TypeVar("T")
 
 _MOST = 10
-"""Of one kind; the page has them all."""
+"""Maximum number of lines of one kind; the page lists them all."""
 _MEASURES = {
     "accuracy": "accuracy",
     "kappa": "κ",
@@ -43,7 +43,7 @@ _MEASURES = {
 
 
 def learning_text(report: LearningReport, width: int = 80) -> list[str]:
-    """Lines of at most ``width`` columns, without colour."""
+    """Return lines of at most ``width`` columns, without colour."""
     blocks = (
         _head(report, width),
         _notes(report, width),
@@ -86,9 +86,9 @@ def _measures(report: LearningReport, width: int) -> Iterator[str]:
     judges += [(baseline_name(baseline), baseline.measures, False) for baseline in report.baselines]
     rows = [["", *(name for name, _, _ in judges)]]
     for field, name in _MEASURES.items():
-        found = [(getattr(one, field), interval) for _, one, interval in judges]
-        rows.append([name, *(with_interval(one) if interval else share(one) for one, interval in found)])
-    rows.append(["no verdict", *(str(one.confusion.invalid) for _, one, _ in judges)])
+        estimates = [(getattr(value, field), interval) for _, value, interval in judges]
+        rows.append([name, *(with_interval(value) if interval else share(value) for value, interval in estimates)])
+    rows.append(["no verdict", *(str(value.confusion.invalid) for _, value, _ in judges)])
     yield from aligned(rows, width)
 
 
@@ -99,15 +99,15 @@ def _epochs(report: LearningReport, width: int) -> Iterator[str]:
     for epoch in report.epochs[-_MOST:]:
         shares = (epoch.train_accuracy, epoch.validation_before, epoch.validation_after)
         counts = (epoch.accepted, epoch.refused, epoch.calls)
-        told = (NOTHING if found is None else f"{found:.3f}" for found in shares)
-        rows.append([str(epoch.number), *told, *map(large_count, counts)])
+        cells = (NOTHING if value is None else f"{value:.3f}" for value in shares)
+        rows.append([str(epoch.number), *cells, *map(large_count, counts)])
     yield from aligned(rows, width)
 
 
 def _rules(report: LearningReport, width: int) -> Iterator[str]:
     if not report.rules:
         return
-    yield from wrapped("Rules, with how many tickets more are right with than without", width)
+    yield from wrapped("Rules, with the change in correct tickets that each makes", width)
     for rule in report.rules:
         yield from wrapped(rule.text, width, f"  {one_line(rule.key, 8):<4}{_effect(rule):>5}  ")
     for gone in report.removed:
@@ -127,10 +127,10 @@ def _trials(report: LearningReport, width: int) -> Iterator[str]:
     message = f"Trials on unseen tickets: {taken} of {plural(len(report.trials), 'change')} accepted"
     yield from wrapped(message, width)
     refused = [trial for trial in report.trials if not trial.accepted]
-    for one in refused[:_MOST]:
-        errors = f"errors {one.errors_before} → {one.errors_after}"
+    for trial in refused[:_MOST]:
+        errors = f"errors {trial.errors_before} → {trial.errors_after}"
         yield from wrapped(
-            f"{one.change}, {one.why.replace('_', ' ') or 'refused'} ({errors}): {one.text}", width, "  ", "    "
+            f"{trial.change}, {trial.why.replace('_', ' ') or 'refused'} ({errors}): {trial.text}", width, "  ", "    "
         )
     yield from _more(refused)
 
@@ -139,20 +139,20 @@ def _waiting(report: LearningReport, width: int) -> Iterator[str]:
     waiting = [hypothesis for hypothesis in report.hypotheses if hypothesis.state == "waiting"]
     if not waiting:
         return
-    yield "Hypotheses that wait"
-    for one in waiting[:_MOST]:
-        support = f"{plural(one.cycles, 'cycle')}, {plural(len(one.evidence), 'ticket')}"
-        missing = f"; missing: {one.why}" if one.why else ""
-        yield from wrapped(f"{one.text} ({support}{missing})", width, "  ", "    ")
+    yield "Waiting hypotheses"
+    for hypothesis in waiting[:_MOST]:
+        support = f"{plural(hypothesis.cycles, 'cycle')}, {plural(len(hypothesis.evidence), 'ticket')}"
+        missing = f"; missing: {hypothesis.why}" if hypothesis.why else ""
+        yield from wrapped(f"{hypothesis.text} ({support}{missing})", width, "  ", "    ")
     yield from _more(waiting)
 
 
 def _queue(report: LearningReport, width: int) -> Iterator[str]:
     if report.queue:
-        yield from wrapped("Tickets that nothing was learned from", width)
+        yield from wrapped("Tickets not used for learning", width)
     for reason, count in queue_counts(report.queue):
         right = right_since(report.queued(reason))
-        since = f" ({right} judged right since)" if right else ""
+        since = f" ({right} judged correctly since)" if right else ""
         yield from wrapped(f"{plural(count, 'ticket')}: {meaning(reason)}{since}", width, "  ", "    ")
         if reason in FOR_PEOPLE:
             rows = report.queued(reason)
@@ -165,9 +165,9 @@ def _queue(report: LearningReport, width: int) -> Iterator[str]:
 def _dropped(report: LearningReport, width: int) -> Iterator[str]:
     if not report.dropped:
         return
-    kinds = sorted(report.dropped, key=lambda one: (-one.count, one.reason))
+    kinds = sorted(report.dropped, key=lambda kind: (-kind.count, kind.reason))
     message = ", ".join(f"{kind.reason} {kind.count}" for kind in kinds)
-    yield from wrapped(f"Proposed and not taken: {message}", width, "", "  ")
+    yield from wrapped(f"Proposed but not accepted: {message}", width, "", "  ")
 
 
 def _cost(report: LearningReport, width: int) -> Iterator[str]:
@@ -183,11 +183,11 @@ def _cost(report: LearningReport, width: int) -> Iterator[str]:
     ]
     yield from wrapped(" · ".join(parts), width)
     sizes = {"training": report.splits.train, "validation": report.splits.validation, "test": report.splits.test}
-    message = ", ".join(f"{name} {one.tickets}" for name, one in sizes.items() if one.tickets)
+    message = ", ".join(f"{name} {part.tickets}" for name, part in sizes.items() if part.tickets)
     if message:
         yield from wrapped(f"Tickets: {message}", width)
 
 
-def _more(found: Sequence[T], before: str = "  ") -> Iterator[str]:
-    if len(found) > _MOST:
-        yield f"{before}and {len(found) - _MOST} more"
+def _more(rows: Sequence[T], before: str = "  ") -> Iterator[str]:
+    if len(rows) > _MOST:
+        yield f"{before}and {len(rows) - _MOST} more"

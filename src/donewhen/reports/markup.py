@@ -1,4 +1,4 @@
-"""Pieces of a page. Whatever comes from tickets, people and models is text here, never markup."""
+"""Building blocks of a page. Text from tickets, people and models is always escaped."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _FEW = 3
 
 
 def escape_line(text: object, limit: int = 200) -> str:
-    """Any text as one line of a page, where nothing in it is markup or turns the direction of what follows."""
+    """Escape any text as one line, without markup or direction overrides."""
     return html.escape(one_line(str(text), limit))
 
 
 def foreign_text(text: str) -> str:
-    """A text that somebody else wrote, whole, in its own direction; one that is long is folded."""
+    """Return an untrusted text in full, in its own direction; a long text is folded."""
     words = " ".join(plain_text(text).split())
     if len(words) <= _LONG:
         return f'<span dir="auto" class="foreign">{html.escape(words)}</span>'
@@ -27,12 +27,12 @@ def foreign_text(text: str) -> str:
 
 
 def key(name: str) -> str:
-    """The key of a rule, or something as short, which no line break divides."""
+    """Return a rule key or another short name, without line breaks inside."""
     return f'<code class="key">{escape_line(name, 24)}</code>'
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()) -> str:
-    """A table of cells that are markup already. ``numbers`` are the columns that are set to the right.
+    """Return a table of cells that are already markup. ``numbers`` are the right-aligned columns.
 
     Each cell carries its heading, so that a narrow screen can show a row as a list.
     """
@@ -51,7 +51,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: It
 
 
 def ticket_names(what: str, names: Sequence[str], most: int) -> str:
-    """Names of tickets, folded where there are many; how many there are is always said."""
+    """Return the names of tickets with their count, folded if there are many."""
     tags = [f"<code>{escape_line(name, 120)}</code>" for name in names[:most]]
     if len(names) > most:
         tags.append(f'<span class="quiet">and {len(names) - most} more</span>')
@@ -62,13 +62,13 @@ def ticket_names(what: str, names: Sequence[str], most: int) -> str:
 
 
 def section(title: str, *parts: str) -> str:
-    """A part of the page; nothing where there is nothing to show."""
+    """Return a section of the page; empty if it has no content."""
     body = "\n".join(part for part in parts if part)
     return f"<section><h2>{title}</h2>\n{body}\n</section>" if body else ""
 
 
 def page(title: str, body: str) -> str:
-    """A page that stands alone: it loads nothing, runs nothing, and is readable by day and by night."""
+    """Return a self-contained page: it loads nothing, runs no scripts, and supports light and dark mode."""
     style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     head = f"{_HEAD}<title>{escape_line(title)}</title>\n<style>\n{style}</style></head>"
     return f'<!doctype html>\n<html lang="en">{head}<body>\n{body}\n</body></html>\n'

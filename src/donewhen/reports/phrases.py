@@ -1,4 +1,4 @@
-"""The same words for the page and for the terminal: numbers, headlines, and what codes mean."""
+"""Wording shared by the page and the terminal report: numbers, headlines, meanings of codes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTHING = "—"
 STATUS: dict[Status, str] = {
     "finished": "finished",
     "budget_exhausted": "stopped: the budget was used up",
-    "no_usable_reflection": "stopped: no answer of the reflecting model could be used",
+    "no_usable_reflection": "stopped: no usable answer from the reflection model",
     "interrupted": "interrupted",
     "audit": "audit only, nothing was learned",
 }
@@ -24,45 +24,45 @@ FOR_PEOPLE: dict[ReasonCode, str] = {
     "policy_question": "Questions of policy",
 }
 _MEANINGS: dict[str, str] = {
-    code: told
+    code: text
     for meanings in (rejections.MEANINGS, unlearnable.MEANINGS, trial.MEANINGS)
-    for code, told in meanings.items()
+    for code, text in meanings.items()
 }
 
 
 def meaning(code: str) -> str:
-    """What a code of the learner says, as a sentence; what is no code stands for itself."""
+    """Return the meaning of a learner's code; return an unknown code unchanged."""
     return _MEANINGS.get(code, code)
 
 
 def minus(number: str) -> str:
-    """A number that was written by a program, as people write it."""
+    """Replace the hyphen in a number with a minus sign."""
     return number.replace("-", "−")
 
 
-def share(found: Estimate | None) -> str:
-    return NOTHING if found is None else minus(f"{found.value:.3f}")
+def share(estimate: Estimate | None) -> str:
+    return NOTHING if estimate is None else minus(f"{estimate.value:.3f}")
 
 
-def bounds(found: Estimate) -> str:
-    return minus(f"{found.low:.2f} to {found.high:.2f}")
+def bounds(estimate: Estimate) -> str:
+    return minus(f"{estimate.low:.2f} to {estimate.high:.2f}")
 
 
-def with_interval(found: Estimate | None) -> str:
-    return NOTHING if found is None else f"{share(found)} ({bounds(found)})"
+def with_interval(estimate: Estimate | None) -> str:
+    return NOTHING if estimate is None else f"{share(estimate)} ({bounds(estimate)})"
 
 
-def p_value(found: McNemar) -> str:
-    return "p < 0.001" if found.p < 0.001 else f"p = {found.p:.3f}"
+def p_value(estimate: McNemar) -> str:
+    return "p < 0.001" if estimate.p < 0.001 else f"p = {estimate.p:.3f}"
 
 
 def signed_number(number: float, digits: int = 0) -> str:
-    """With its sign, and without one where there is nothing."""
+    """Format a number with its sign; zero has none."""
     return minus(f"{number:+.{digits}f}") if round(number, digits) else "0"
 
 
 def large_count(number: float) -> str:
-    """A count that may be large."""
+    """Format a count with thousands separators."""
     return f"{number:,.0f}"
 
 
@@ -79,7 +79,7 @@ def money(cost: float) -> str:
 
 
 def headline(report: LearningReport) -> str:
-    """What came out, in one sentence or two."""
+    """Return the result of a run in one or two sentences."""
     before, after = report.before, report.after
     tickets = before.confusion.tickets
     if not tickets:
@@ -95,17 +95,17 @@ def headline(report: LearningReport) -> str:
         )
         if report.comparison is not None:
             message += f" {comparison_sentence(report.comparison)}."
-    return " ".join([message, *(f"{one}." for one in [against_words(report)] if one)])
+    return " ".join([message, *(f"{sentence}." for sentence in [against_words(report)] if sentence)])
 
 
-def comparison_sentence(found: McNemar) -> str:
-    """Two judges on the same tickets."""
-    chance = "" if found.p < SIGNIFICANT else ", within chance"
-    return f"{found.better} better, {found.worse} worse (McNemar {p_value(found)}{chance})"
+def comparison_sentence(comparison: McNemar) -> str:
+    """Return the comparison of two judges on the same tickets as a sentence."""
+    chance = "" if comparison.p < SIGNIFICANT else ", within chance"
+    return f"{comparison.better} better, {comparison.worse} worse (McNemar {p_value(comparison)}{chance})"
 
 
 def against_words(report: LearningReport) -> str:
-    """Whether the judge beats word counts; empty where nobody counted words."""
+    """Return whether the judge beats word counts; empty if that baseline is missing."""
     words = report.baseline("word_counts")
     if words is None:
         return ""
@@ -124,11 +124,11 @@ def plural(count: int, word: str) -> str:
 
 
 def queue_counts(queue: tuple[QueueRow, ...]) -> list[tuple[ReasonCode, int]]:
-    """How many tickets for each reason, the commonest first; one that is queued in several epochs is one."""
+    """Count the tickets for each reason, most frequent first; a ticket queued in several epochs counts once."""
     once = dict.fromkeys((row.reason_code, row.ticket_key) for row in queue)
     return Counter(reason for reason, _ in once).most_common()
 
 
 def right_since(rows: tuple[QueueRow, ...]) -> int:
-    """How many of them the judge has right by now."""
+    """Count the tickets that the judge gets right by now."""
     return len({row.ticket_key for row in rows if row.right_since})

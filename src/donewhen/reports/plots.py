@@ -1,4 +1,4 @@
-"""Pictures of a report as inline SVG: drawn for the width of a phone, coloured by the page."""
+"""Plots as inline SVG: drawn for the width of a phone, coloured by the page's style sheet."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Whisker(NamedTuple):
 
 
 class PlotLine(NamedTuple):
-    """A number that changes; None where it was not measured."""
+    """A value over time; None where it was not measured."""
 
     name: str
     values: Sequence[float | None]
@@ -34,7 +34,7 @@ class PlotLine(NamedTuple):
 
 
 class BarPart(NamedTuple):
-    """A piece of a bar."""
+    """A part of a stacked bar."""
 
     name: str
     value: float
@@ -42,11 +42,11 @@ class BarPart(NamedTuple):
 
 
 def whiskers(title: str, rows: Sequence[Whisker]) -> str:
-    """Numbers with their intervals, one under the other on one scale."""
-    found = [row.estimate for row in rows if row.estimate is not None]
-    if not found:
+    """Draw numbers with their intervals below each other on a common scale."""
+    estimates = [row.estimate for row in rows if row.estimate is not None]
+    if not estimates:
         return ""
-    low, high = _scale([one.low for one in found] + [one.high for one in found])
+    low, high = _scale([estimate.low for estimate in estimates] + [estimate.high for estimate in estimates])
     left, right, step = 92, 332, 30
     bottom = 8 + step * len(rows)
 
@@ -65,20 +65,20 @@ def whiskers(title: str, rows: Sequence[Whisker]) -> str:
             f'y1="{y:.1f}" y2="{y:.1f}"/><circle class="fill" cx="{x(estimate.value):.1f}" cy="{y:.1f}" r="5"/></g>'
         )
         drawn.append(_text(WIDTH, y + 4, share(estimate), anchor="end"))
-    told = "; ".join(
+    description = "; ".join(
         f"{row.name} {row.estimate.value:.3f}, {row.estimate.low:.2f} to {row.estimate.high:.2f}"
         for row in rows
         if row.estimate is not None
     )
-    return _figure(title, told, bottom + 20, drawn)
+    return _figure(title, description, bottom + 20, drawn)
 
 
 def curve(title: str, numbers: Sequence[int], lines: Sequence[PlotLine], below: Sequence[str] = ()) -> str:
-    """Lines over epochs. ``below`` has a word for each epoch."""
-    found = [value for line in lines for value in line.values if value is not None]
-    if not found:
+    """Draw lines over epochs. ``below`` has a label for each epoch."""
+    values = [value for line in lines for value in line.values if value is not None]
+    if not values:
         return ""
-    low, high = _scale(found)
+    low, high = _scale(values)
     left, right, top, bottom = 40, WIDTH - 24, 30, 180
 
     def x(place: int) -> float:
@@ -104,16 +104,19 @@ def curve(title: str, numbers: Sequence[int], lines: Sequence[PlotLine], below: 
         )
         drawn.append(_text(across + 15, 14, line.name))
         across += 34 + 6.6 * len(line.name)
-    last = [f"{line.name}: " + ", ".join("—" if one is None else f"{one:.3f}" for one in line.values) for line in lines]
+    last = [
+        f"{line.name}: " + ", ".join("—" if value is None else f"{value:.3f}" for value in line.values)
+        for line in lines
+    ]
     return _figure(title, "; ".join(last), bottom + (42 if below else 26), drawn)
 
 
 def _path(line: PlotLine, x: _Place, y: _Height) -> str:
     points = [None if value is None else (x(place), y(value)) for place, value in enumerate(line.values)]
     between = [
-        f'<line class="stroke" x1="{one[0]:.1f}" y1="{one[1]:.1f}" x2="{two[0]:.1f}" y2="{two[1]:.1f}"/>'
-        for one, two in pairwise(points)
-        if one is not None and two is not None
+        f'<line class="stroke" x1="{start[0]:.1f}" y1="{start[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}"/>'
+        for start, end in pairwise(points)
+        if start is not None and end is not None
     ]
     radius = 4 if len(points) <= 40 else 2
     dots = [
@@ -125,7 +128,7 @@ def _path(line: PlotLine, x: _Place, y: _Height) -> str:
 
 
 def diverging(title: str, bars: Sequence[tuple[str, int]]) -> str:
-    """Bars to both sides of nothing: to the right what helps, to the left what harms."""
+    """Draw bars to both sides of zero: positive values to the right, negative ones to the left."""
     if not bars:
         return ""
     most = max(1, *(abs(value) for _, value in bars))
@@ -149,28 +152,28 @@ def diverging(title: str, bars: Sequence[tuple[str, int]]) -> str:
     return _figure(title, "; ".join(f"{name} {signed_number(value)}" for name, value in bars), bottom + 6, drawn)
 
 
-def confusion_square(title: str, found: Confusion) -> str:
-    """Verdicts against labels; a missing verdict has a column of its own where there is one."""
+def confusion_square(title: str, confusion: Confusion) -> str:
+    """Draw verdicts against labels; missing verdicts get their own column."""
     rows = [
         (
             "people: pass",
-            [(found.true_pass, "good", ""), (found.false_fail, "warn", "false block")],
-            found.invalid_pass,
+            [(confusion.true_pass, "good", ""), (confusion.false_fail, "warn", "false block")],
+            confusion.invalid_pass,
         ),
         (
             "people: fail",
-            [(found.false_pass, "bad", "false release"), (found.true_fail, "good", "")],
-            found.invalid_fail,
+            [(confusion.false_pass, "bad", "false release"), (confusion.true_fail, "good", "")],
+            confusion.invalid_fail,
         ),
     ]
-    columns = ["judge: pass", "judge: fail"] + (["no verdict"] if found.invalid else [])
+    columns = ["judge: pass", "judge: fail"] + (["no verdict"] if confusion.invalid else [])
     left, top, tall = 86, 24, 58
     wide = (WIDTH - left) / len(columns)
     drawn = [_text(left + wide * (at + 0.5), 15, name, "soft", "middle") for at, name in enumerate(columns)]
     for down, (name, cells, invalid) in enumerate(rows):
         y = top + down * (tall + 4)
         drawn.append(_text(0, y + tall / 2 + 4, name, "soft"))
-        every = cells + ([(invalid, "bad", "")] if found.invalid else [])
+        every = cells + ([(invalid, "bad", "")] if confusion.invalid else [])
         of = sum(count for count, _, _ in every) or 1
         for at, (count, tone, word) in enumerate(every):
             x = left + wide * at
@@ -183,14 +186,14 @@ def confusion_square(title: str, found: Confusion) -> str:
             if word:
                 drawn.append(_text(x + wide / 2 - 2, y + 46, word, "soft", "middle"))
     message = (
-        f"right: {found.true_pass} pass, {found.true_fail} fail; false releases {found.false_pass}, "
-        f"false blocks {found.false_fail}, no verdict {found.invalid}"
+        f"right: {confusion.true_pass} pass, {confusion.true_fail} fail; false releases {confusion.false_pass}, "
+        f"false blocks {confusion.false_fail}, no verdict {confusion.invalid}"
     )
     return _figure(title, message, top + 2 * (tall + 4), drawn)
 
 
 def stacked(title: str, rows: Sequence[tuple[str, Sequence[BarPart]]]) -> str:
-    """Bars that are made of parts, each to its own scale, with their numbers in words below."""
+    """Draw stacked bars, each to its own scale, with the numbers below."""
     rows = [(name, [part for part in parts if part.value > 0]) for name, parts in rows]
     rows = [(name, parts) for name, parts in rows if parts]
     if not rows:
@@ -215,15 +218,16 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[BarPart]]]) -> str:
             drawn.append(_text(across + 12, y + 48, words, "soft"))
             across += 26 + 6.3 * len(words)
     message = "; ".join(
-        f"{name}: " + ", ".join(f"{one.name} {large_count(one.value)}" for one in parts) for name, parts in rows
+        f"{name}: " + ", ".join(f"{part.name} {large_count(part.value)}" for part in parts) for name, parts in rows
     )
     return _figure(title, message, 64 * len(rows), drawn)
 
 
-def _figure(title: str, told: str, height: float, drawn: Sequence[str]) -> str:
+def _figure(title: str, description: str, height: float, drawn: Sequence[str]) -> str:
     return (
         f"<figure><figcaption>{escape_line(title)}</figcaption>"
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape_line(f"{title}. {told}", 2000)}">'
+        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
+        f'aria-label="{escape_line(f"{title}. {description}", 2000)}">'
         f"{''.join(drawn)}</svg></figure>"
     )
 
@@ -239,7 +243,7 @@ def _tick(x: float, top: float, bottom: float, words: str) -> str:
 
 
 def _scale(values: Sequence[float]) -> tuple[float, float]:
-    """Full tenths around values, never less than two of them."""
+    """Return full tenths around the values, at least two tenths apart."""
     low, high = floor(min(values) * 10 + 1e-9) / 10, ceil(max(values) * 10 - 1e-9) / 10
     if high - low < 0.15:
         low, high = (low - 0.1, high) if high >= 1 else (low, high + 0.1)
@@ -247,7 +251,7 @@ def _scale(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _steps(low: float, high: float) -> list[float]:
-    """Round places on a scale, at most seven."""
+    """Return at most seven round values on a scale."""
     tenths = range(round(low * 10), round(high * 10) + 1)
-    every = next(one for one in (1, 2, 5, 10) if len(tenths) / one <= 7)
+    every = next(step for step in (1, 2, 5, 10) if len(tenths) / step <= 7)
     return [at / 10 for at in tenths if at % every == 0]

@@ -1,4 +1,4 @@
-"""What people have said about a judge's verdicts: agreement among them, and with the judge over time."""
+"""Report on people's labels: agreement between people, and with the judge over time."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ _WIDE = 60
 
 
 def reviews_text(people: PeopleAgreement, drift: Drift) -> Iterator[str]:
-    """For a terminal."""
-    told = ", ".join(f"{name} {count}" for name, count in people.by_person.items()) or "nobody yet"
-    yield f"labelled by people: {people.labelled} ticket(s) ({told})"
+    """Yield the lines of the report for a terminal."""
+    names = ", ".join(f"{name} {count}" for name, count in people.by_person.items()) or "none yet"
+    yield f"labelled by people: {people.labelled} ticket(s) ({names})"
     for pair in people.pairs:
-        kappa = "κ can't be told" if pair.kappa is None else f"κ {pair.kappa.value:.2f}"
-        yield f"  {pair.one} and {pair.other}: the same on {pair.same} of {pair.tickets}, {kappa}"
+        kappa = "κ undefined" if pair.kappa is None else f"κ {pair.kappa.value:.2f}"
+        yield f"  {pair.first} and {pair.second}: same label on {pair.same} of {pair.tickets}, {kappa}"
     if drift.now is None:
-        yield "judge and people: no verdict of the judge was looked at by a person yet"
+        yield "judge and people: no person has checked a verdict of the judge yet"
         return
     values = [point.share for point in drift.points][-_WIDE:]
-    alarm = f"the alarm is below {drift.threshold:g}"
-    yield f"judge and people: {drift.now.value:.2f} of the newest {drift.now.of}; {alarm}"
+    alarm = f"alarm below {drift.threshold:g}"
+    yield f"judge and people: agreement {drift.now.value:.2f} on the newest {drift.now.of} verdicts; {alarm}"
     yield f"  {''.join(_SPARKS[min(7, int(value * 8))] for value in values)}  (oldest to newest, 0 to 1)"
     if drift.undecided:
-        yield f"  {drift.undecided} more were left to people by the judge"
+        yield f"  {drift.undecided} more without a decision of the judge"
 
 
 def reviews_data(people: PeopleAgreement, drift: Drift) -> dict[str, Any]:
-    """For programs."""
+    """Return the report as data for ``--json``."""
     return {
         "labelled": people.labelled,
         "by_person": people.by_person,
         "pairs": [
             {
-                "people": [pair.one, pair.other],
+                "people": [pair.first, pair.second],
                 "tickets": pair.tickets,
                 "same": pair.same,
                 "kappa": None if pair.kappa is None else pair.kappa.value,
@@ -58,7 +58,7 @@ def reviews_data(people: PeopleAgreement, drift: Drift) -> dict[str, Any]:
 
 
 def drift_plot(drift: Drift) -> str:
-    """Agreement over the newest verdicts with the alarm's threshold; nothing where there is none."""
+    """Return a plot of the agreement with the alarm threshold; empty if there are no points."""
     if not drift.points:
         return ""
     numbers = [point.number for point in drift.points]
@@ -70,22 +70,22 @@ def drift_plot(drift: Drift) -> str:
 
 
 def agreement_table(people: PeopleAgreement) -> str:
-    """Each two people who have labelled the same tickets."""
+    """Return a table of the agreement of each pair of people."""
     rows = [
         [
-            escape_line(pair.one),
-            escape_line(pair.other),
+            escape_line(pair.first),
+            escape_line(pair.second),
             str(pair.tickets),
             str(pair.same),
             NOTHING if pair.kappa is None else with_interval(pair.kappa),
         ]
         for pair in people.pairs
     ]
-    return table(["one", "other", "tickets", "the same", "κ"], rows, numbers=[2, 3, 4]) if rows else ""
+    return table(["person", "other person", "tickets", "same label", "κ"], rows, numbers=[2, 3, 4]) if rows else ""
 
 
 def reviews_page(mission: str, people: PeopleAgreement, drift: Drift) -> str:
-    """A page that can be sent to anybody."""
+    """Return the report as a self-contained page."""
     title = f"{mission}: judge and people"
     state = "alarm" if drift.alarm else "no alarm"
     lead = f"{people.labelled} tickets were labelled by people. "

@@ -1,4 +1,4 @@
-"""Lines for a terminal: wrapped and aligned by the columns that characters take, which are two for many scripts."""
+"""Wrap and align lines for a terminal by display width; characters of many scripts take two columns."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _NARROWEST = 24
 
 
 def columns(text: str) -> int:
-    """How many columns a text takes."""
+    """Return the display width of a text in columns."""
     return sum(map(_columns_of, text))
 
 
 def wrapped(text: str, width: int, first: str = "", after: str | None = None) -> list[str]:
-    """A text as lines of at most ``width`` columns. ``first`` stands before the first line, ``after`` before the rest.
+    """Wrap a text to ``width`` columns. ``first`` is put before the first line, ``after`` before the others.
 
-    Whatever would drive the terminal is left out. Words are kept whole where they fit on a line.
+    Terminal control sequences are removed. Words are broken only if they are longer than a line.
     """
     hanging = " " * columns(first) if after is None else after
     room = max(_NARROWEST, width) - max(columns(first), columns(hanging))
@@ -34,13 +34,13 @@ def wrapped(text: str, width: int, first: str = "", after: str | None = None) ->
                 lines.append(line)
                 line = piece
     lines.append(line)
-    return [f"{first if at == 0 else hanging}{one}".rstrip() for at, one in enumerate(lines)]
+    return [f"{first if at == 0 else hanging}{content}".rstrip() for at, content in enumerate(lines)]
 
 
 def aligned(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Rows of cells under one another, the first column to the left and the others to the right.
+    """Align rows of cells, the first column to the left and the others to the right.
 
-    Where that is too wide for the terminal, each row becomes lines of its own, with the headings of the first row.
+    If the table is too wide, each row becomes several lines, with the headings of the first row.
     """
     widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
     if sum(widths) + 2 * (len(widths) - 1) <= width:
@@ -61,7 +61,7 @@ def _stacked(row: Sequence[str], headings: Sequence[str], width: int) -> Iterato
 
 
 def _pieces(word: str, room: int) -> Iterator[str]:
-    """A word, cut where it would not fit on a line: scripts without spaces are one word."""
+    """Split a word that does not fit on a line; scripts without spaces are one word."""
     piece, taken = "", 0
     for letter in word:
         wide = _columns_of(letter)

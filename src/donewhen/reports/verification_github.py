@@ -1,6 +1,6 @@
-"""A verification in GitHub's own forms: annotations beside the lines of a pull request, and the summary of a step.
+"""A verification for GitHub Actions: annotations in a pull request, and the summary of a step.
 
-What is printed in a step can be a command to the runner, so nothing of others' words may look like one.
+Output of a step can contain runner commands, so text from other sources is escaped.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ _COMMAND = re.compile(r"^(\s*):(?=:)|##(?=\[)")
 _MOST = 200
 
 
-def annotation_lines(found: Verification) -> Iterator[str]:
-    """A line a reason, for standard output; the runner shows the first ones beside the files."""
-    for level, reasons in (("error", found.reasons), ("notice", found.notes)):
+def annotation_lines(verification: Verification) -> Iterator[str]:
+    """Yield one annotation per reason for standard output; the runner shows the first ones next to the files."""
+    for level, reasons in (("error", verification.reasons), ("notice", verification.notes)):
         for reason in reasons:
-            place = location_of_reason(found, reason)
+            place = location_of_reason(verification, reason)
             about = [f"title={_property(f'donewhen: {reason.code}')}"]
             if place is not None:
                 about = [f"file={_property(place.path)}", f"line={place.line}", *about]
-            told = reason.message if reason.next is None else f"{reason.message} Next: {reason.next}"
-            yield f"::{level} {','.join(about)}::{_data(one_line(told, 1000))}"
+            text = reason.message if reason.next is None else f"{reason.message} Next: {reason.next}"
+            yield f"::{level} {','.join(about)}::{_data(one_line(text, 1000))}"
 
 
 def escape_runner_commands(line: str) -> str:
-    """A line that the runner takes for text, whatever somebody has written into it."""
-    # Made plain first: what is taken out later could bring together what makes a command.
-    return _COMMAND.sub(lambda one: f"{one[1]}∶" if one[1] is not None else "# #", plain_text(line))
+    """Escape a line so that the runner never reads it as a command."""
+    # Remove control characters first: removing them later could join characters to a command.
+    return _COMMAND.sub(lambda match: f"{match[1]}∶" if match[1] is not None else "# #", plain_text(line))
 
 
-def summary(found: Verification) -> str:
-    """The summary in Markdown."""
-    verdict = "verified" if found.passed else "could not be verified" if found.broken else "not verified"
-    claimed = [one for one in found.jobs if one.claimed]
-    good = sum(one.passed for one in claimed)
-    commit = f" ({found.commit[:10]})" if found.commit else ""
-    message = f"{good} of {len(claimed)} job(s) that are said to be done hold, run again by the contract of "
-    message += f"{_cell(found.base)}{commit}. {len(found.jobs) - len(claimed)} job(s) were not run."
+def summary(verification: Verification) -> str:
+    """Return the summary in Markdown."""
+    verdict = "verified" if verification.passed else "could not be verified" if verification.broken else "not verified"
+    claimed = [job for job in verification.jobs if job.claimed]
+    good = sum(job.passed for job in claimed)
+    commit = f" ({verification.commit[:10]})" if verification.commit else ""
+    message = f"{good} of {len(claimed)} completed job(s) verified again with the contract of "
+    message += f"{_cell(verification.base)}{commit}. {len(verification.jobs) - len(claimed)} job(s) were not run."
     lines = [
         f"## donewhen: {verdict}",
         "",
@@ -52,15 +52,15 @@ def summary(found: Verification) -> str:
         "| | job | case | why |",
         "| --- | --- | --- | --- |",
     ]
-    rows = [*_rows("project", found.project), *(row for job in found.jobs for row in _of_job(job))]
+    rows = [*_rows("project", verification.project), *(row for job in verification.jobs for row in _job_rows(job))]
     lines += rows[:_MOST]
     if len(rows) > _MOST:
         lines += ["", f"And {len(rows) - _MOST} more."]
-    lines += [f"\n- {_cell(note.message)}" for note in found.notes[:_MOST]]
+    lines += [f"\n- {_cell(note.message)}" for note in verification.notes[:_MOST]]
     return "\n".join(lines) + "\n"
 
 
-def _of_job(job: JobCases) -> Iterator[str]:
+def _job_rows(job: JobCases) -> Iterator[str]:
     yield from _rows(f"{job.id} {one_line(job.title, 80)}", job.cases)
 
 
@@ -71,7 +71,7 @@ def _rows(job: str, cases: tuple[VerificationCase, ...]) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    """Somebody's words as text: no markup, no mention of a person, no link, one line."""
+    """Escape untrusted text for a table cell: one line without markup, mentions or links."""
     escaped = one_line(text, 400)
     for old, new in (
         ("&", "&amp;"),

@@ -1,4 +1,4 @@
-"""A verification as SARIF 2.1.0: a result a reason, at its place in the job file, a rule a code."""
+"""A verification as SARIF 2.1.0: one result per reason, at its place in the job file, and one rule per code."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from donewhen.reports.verification_places import FileLocation, location_of_reaso
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def sarif(found: Verification, exit_code: int) -> bytes:
-    """The document; the same for the same findings."""
-    fallback = FileLocation(f"{found.inside}{found.project_file}", 1)
-    lines = [(reason, "error") for reason in found.reasons] + [(note, "note") for note in found.notes]
-    rules = sorted({one.code for one, _ in lines})
+def sarif(verification: Verification, exit_code: int) -> bytes:
+    """Return the SARIF document; it is the same for the same findings."""
+    fallback = FileLocation(f"{verification.inside}{verification.project_file}", 1)
+    lines = [(reason, "error") for reason in verification.reasons] + [(note, "note") for note in verification.notes]
+    rules = sorted({reason.code for reason, _ in lines})
     run = {
         "tool": {"driver": {"name": "donewhen", "version": __version__, "rules": [_rule(code) for code in rules]}},
         "automationDetails": {"id": "donewhen/verify"},
-        "invocations": [{"executionSuccessful": not found.broken, "exitCode": exit_code}],
+        "invocations": [{"executionSuccessful": not verification.broken, "exitCode": exit_code}],
         "originalUriBaseIds": {"SRCROOT": {"description": {"text": "The root of the repository."}}},
         "results": [
-            _result(one, level, rules.index(one.code), location_of_reason(found, one) or fallback)
-            for one, level in lines
+            _result(reason, level, rules.index(reason.code), location_of_reason(verification, reason) or fallback)
+            for reason, level in lines
         ],
         "columnKind": "unicodeCodePoints",
     }
@@ -38,13 +38,13 @@ def sarif(found: Verification, exit_code: int) -> bytes:
 
 
 def meaning_of(code: str) -> tuple[str, str] | None:
-    """What a code means, and what to do about it; None for a code of an error elsewhere."""
-    known: Mapping[str, Any] = {**{one.value: GATE_REASONS[one] for one in GateCode}, **_FINDINGS}
-    found = known.get(code)
-    return None if found is None else (found.meaning, found.next_step)
+    """Return the meaning of a code and the next step; None if the code belongs to another kind of error."""
+    known: Mapping[str, Any] = {**{gate_code.value: GATE_REASONS[gate_code] for gate_code in GateCode}, **_FINDINGS}
+    meaning = known.get(code)
+    return None if meaning is None else (meaning.meaning, meaning.next_step)
 
 
-_FINDINGS = {one.value: FINDINGS[one] for one in FindingCode}
+_FINDINGS = {code.value: FINDINGS[code] for code in FindingCode}
 
 
 def _rule(code: str) -> dict[str, Any]:
@@ -72,6 +72,6 @@ def _result(reason: CaseReason, level: str, rule: int, place: FileLocation) -> d
                 }
             }
         ],
-        # Not by the line: it moves when something above it is written.
+        # Without the line number, which changes when the text above it does.
         "partialFingerprints": {"donewhen/v1": digest_of([reason.code, place.path, text])},
     }

@@ -1,1 +1,1 @@
-"""What needs a person, and what becomes of their verdict."""
+"""The review queue: questions for people, and recording their verdicts."""

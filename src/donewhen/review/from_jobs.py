@@ -1,4 +1,4 @@
-"""What needs a person about jobs."""
+"""Review items from jobs."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _OPEN = ("in_progress", "blocked")
 _ENDING = ("unverified", "completed", "started", "decided")
 
 
-class _Looked(NamedTuple):
-    """A job that is looked at."""
+class _JobContext(NamedTuple):
+    """A job with its workspace and its ledger entries."""
 
     workspace: Workspace
     job: Job
@@ -40,7 +40,7 @@ class _Looked(NamedTuple):
 
 
 def job_items(workspace: Workspace) -> Iterator[ReviewItem]:
-    """Everything about jobs that needs a person."""
+    """Yield every review item about jobs."""
     policy = approval_policy(workspace)
     for record in survey_jobs(workspace).jobs:
         if record.recorded not in _OPEN and not (record.judged and record.recorded == "done"):
@@ -48,17 +48,17 @@ def job_items(workspace: Workspace) -> Iterator[ReviewItem]:
         try:
             yield from list(_items_of(workspace, record, policy))
         except DonewhenError as error:
-            # One job that can't be looked at keeps nobody from the others.
+            # One unreadable job must not hide the others.
             yield _unreadable(record, error)
 
 
 def _items_of(workspace: Workspace, record: JobRecord, policy: Policy) -> Iterator[ReviewItem]:
     job = workspace.job_at(record.path)
-    looked = _Looked(workspace, job, workspace.ledger.read(job.id).entries)
+    context = _JobContext(workspace, job, workspace.ledger.read(job.id).entries)
     if record.recorded in _OPEN:
-        yield from _open_items(looked, record, history_of(job.id, looked.entries, policy))
+        yield from _open_items(context, record, history_of(job.id, context.entries, policy))
     if record.judged:
-        yield from _spot_checks(looked)
+        yield from _spot_checks(context)
 
 
 def _unreadable(record: JobRecord, error: DonewhenError) -> ReviewItem:
@@ -66,7 +66,7 @@ def _unreadable(record: JobRecord, error: DonewhenError) -> ReviewItem:
         kind="asked",
         title=f"{record.id}  {one_line(record.title, 120)}",
         question=str(error),
-        why="What it needs of a person can't be told.",
+        why="This job can't be read.",
         since="",
         evidence={},
         job=record.id,
@@ -75,7 +75,7 @@ def _unreadable(record: JobRecord, error: DonewhenError) -> ReviewItem:
 
 
 def judge_statement(data: Mapping[str, Any]) -> JudgeStatement:
-    """What a judge said, from the entry that has it on record."""
+    """Return the judge's statement that a ledger entry records."""
     votes = data.get("votes", {})
     return JudgeStatement(
         verdict=data.get("verdict"),
@@ -90,7 +90,7 @@ def judge_statement(data: Mapping[str, Any]) -> JudgeStatement:
 
 
 def kept_ticket(workspace: Workspace, entry: Entry) -> Ticket | None:
-    """The ticket that a judge was shown, as the gate has kept it; None where it is not on this machine."""
+    """Return the ticket that the judge saw, from the evidence store; None if it is not on this machine."""
     data = evidence_store(workspace).get_json(str(entry.data.get("ticket")))
     if not isinstance(data, dict):
         return None
@@ -100,110 +100,116 @@ def kept_ticket(workspace: Workspace, entry: Entry) -> Ticket | None:
         return None
 
 
-def _open_items(looked: _Looked, record: JobRecord, history: History) -> Iterator[ReviewItem]:
+def _open_items(context: _JobContext, record: JobRecord, history: History) -> Iterator[ReviewItem]:
     waiting = history.waiting
     decision = "" if waiting is None else str(waiting.data.get("decision"))
-    last = next((entry for entry in reversed(looked.entries) if entry.type in _ENDING), None)
+    last = next((entry for entry in reversed(context.entries) if entry.type in _ENDING), None)
     unverified = last if last is not None and last.type == "unverified" else None
     if waiting is not None and decision == "ask":
-        yield _asked(looked, waiting)
+        yield _question_item(context, waiting)
     if decision != "dispute" and unverified is None:
         if record.judged:
-            yield from _undecided(looked)
+            yield from _undecided(context)
         return
-    found = [
-        status for status in evidence_statuses(looked.workspace, looked.job) if status.requirement.name != VERIFICATION
+    statuses = [
+        status
+        for status in evidence_statuses(context.workspace, context.job)
+        if status.requirement.name != VERIFICATION
     ]
     if waiting is not None and decision == "dispute":
-        for one in found:
-            if one.requirement.name in history.unanswered and _arguable(one):
-                yield _about(looked, one, "disputed", f"The agent says: {waiting.data.get('reason')}", waiting)
+        for status in statuses:
+            if status.requirement.name in history.unanswered and _reviewable(status):
+                yield _criterion_item(
+                    context, status, "disputed", f"The agent says: {waiting.data.get('reason')}", waiting
+                )
     elif unverified is not None:
-        for one in found:
-            # A person's word settles it; an agent's is no standing.
-            said = one.entry is not None and one.entry.type == "overridden" and one.entry.seq > unverified.seq
-            if _arguable(one) and not said:
-                yield _about(looked, one, "unverified", str(unverified.data.get("why", "")), unverified)
+        for status in statuses:
+            # Only a person's override settles it; an agent's does not.
+            settled_by_person = (
+                status.entry is not None and status.entry.type == "overridden" and status.entry.seq > unverified.seq
+            )
+            if _reviewable(status) and not settled_by_person:
+                yield _criterion_item(context, status, "unverified", str(unverified.data.get("why", "")), unverified)
 
 
-def _undecided(looked: _Looked) -> Iterator[ReviewItem]:
-    """What a judge has left to people, as long as it is what it was, and nobody has said anything.
+def _undecided(context: _JobContext) -> Iterator[ReviewItem]:
+    """Yield what a judge has left to people, if the work is unchanged and no person has decided it.
 
-    By what is judged, not by the standing of all checks: those depend on the environment too, and that of the person
-    who looks is seldom that of the agent who worked.
+    This compares what was judged, not the state of all checks: checks also depend on the environment, and the
+    reviewer's environment is seldom the agent's.
     """
-    policy = approval_policy(looked.workspace)
-    for criterion in looked.job.criteria:
+    policy = approval_policy(context.workspace)
+    for criterion in context.job.criteria:
         if criterion.check is None or criterion.check.kind != "judge":
             continue
-        requirement = requirement_for(looked.job, criterion.id)
-        entry = newest_run(looked.entries, requirement.evidence, "judge")
+        requirement = requirement_for(context.job, criterion.id)
+        entry = newest_run(context.entries, requirement.evidence, "judge")
         if entry is None or not entry.data.get("needs_human"):
             continue
         try:
-            subject = subject_of(looked.workspace, looked.job, requirement, looked.entries)
+            subject = subject_of(context.workspace, context.job, requirement, context.entries)
         except DonewhenError:
             continue
         same = entry.data.get("parts", {}).get("ticket") == subject
-        if same and newest_override(looked.entries, looked.job.id, requirement, subject, policy) is None:
-            told = str(entry.data.get("told", ""))
-            yield _about(
-                looked, EvidenceStatus(requirement, "needs_human", (told,), entry), "low_agreement", told, entry
+        if same and newest_override(context.entries, context.job.id, requirement, subject, policy) is None:
+            reason = str(entry.data.get("told", ""))
+            yield _criterion_item(
+                context, EvidenceStatus(requirement, "needs_human", (reason,), entry), "low_agreement", reason, entry
             )
 
 
-def _arguable(standing: EvidenceStatus) -> bool:
-    return standing.state != "passed" and standing.requirement.check.kind != "manual"
+def _reviewable(status: EvidenceStatus) -> bool:
+    return status.state != "passed" and status.requirement.check.kind != "manual"
 
 
-def _asked(looked: _Looked, waiting: Entry) -> ReviewItem:
+def _question_item(context: _JobContext, waiting: Entry) -> ReviewItem:
     return ReviewItem(
         kind="asked",
-        title=_title(looked.job),
+        title=_title(context.job),
         question=str(waiting.data.get("reason", "")),
-        why="An agent asks, and rests until it is answered.",
+        why="An agent asks this and waits for the answer.",
         since=waiting.at,
         evidence={},
-        job=looked.job.id,
+        job=context.job.id,
         subject=waiting.hash,
-        next=f"donewhen start {looked.job.id}",
+        next=f"donewhen start {context.job.id}",
     )
 
 
-def _about(looked: _Looked, standing: EvidenceStatus, kind: Kind, why: str, since: Entry) -> ReviewItem:
-    """A criterion with all that there is to look at."""
-    workspace, job, requirement = looked.workspace, looked.job, standing.requirement
-    ticket, mission, said = None, None, None
+def _criterion_item(context: _JobContext, status: EvidenceStatus, kind: Kind, why: str, since: Entry) -> ReviewItem:
+    """Return the review item for a criterion, with all its evidence."""
+    workspace, job, requirement = context.workspace, context.job, status.requirement
+    ticket, mission, statement = None, None, None
     evidence: Mapping[str, str] = {}
     try:
         if requirement.check.kind == "judge":
-            question = judge_question(workspace, job, requirement, looked.entries)
+            question = judge_question(workspace, job, requirement, context.entries)
             ticket, mission, subject = question.ticket, requirement.check.text, question.subject
             evidence = ticket.evidence
-            judged = newest_run(looked.entries, requirement.evidence, "judge")
+            judged = newest_run(context.entries, requirement.evidence, "judge")
             if judged is not None and judged.data.get("parts", {}).get("ticket") == subject:
-                said = judge_statement(judged.data)
+                statement = judge_statement(judged.data)
         else:
-            subject = subject_of(workspace, job, requirement, looked.entries)
-            started = next((entry for entry in looked.entries if entry.type == "started"), None)
-            seen = shown_requirements(job, looked.entries)
+            subject = subject_of(workspace, job, requirement, context.entries)
+            started = next((entry for entry in context.entries if entry.type == "started"), None)
+            seen = shown_requirements(job, context.entries)
             evidence = job_artifacts(workspace, job, requirement, evidence_store(workspace), seen, started)
     except DonewhenError as error:
         subject, evidence = "", {"what is missing": str(error)}
-    told = why
-    if kind != "low_agreement" and said is None:
-        told += f" {requirement.name} {_STATES[standing.state]}: {'; '.join(standing.why)}"
+    explanation = why
+    if kind != "low_agreement" and statement is None:
+        explanation += f" {requirement.name} {_STATES[status.state]}: {'; '.join(status.why)}"
     return ReviewItem(
         kind=kind,
         title=_title(job),
         question=f"{requirement.name}: {one_line(requirement.text, 300)}",
-        why=one_line(told, 800),
+        why=one_line(explanation, 800),
         since=since.at,
         evidence=evidence,
         job=job.id,
         criteria=(requirement.name,),
         mission=mission,
-        said=said,
+        said=statement,
         labels=() if ticket is None or mission is None else labels_of(find_mission(workspace, mission), ticket),
         subject=subject,
         ticket=ticket,
@@ -214,7 +220,7 @@ def _about(looked: _Looked, standing: EvidenceStatus, kind: Kind, why: str, sinc
 _STATES = {
     "failed": "failed",
     "stale": "is stale",
-    "missing": "was not shown",
+    "missing": "has no evidence",
     "asserted": "is only asserted",
     "needs_human": "needs a person",
     "passed": "passed",
@@ -222,28 +228,28 @@ _STATES = {
 
 
 def labels_of(mission: Mission, ticket: Ticket) -> tuple[Label, ...]:
-    """What people say of a ticket, the last word of each."""
+    """Return the latest label of each person for a ticket."""
     return tuple(current_labels(read_label_log(mission.folder)).get(ticket.group_id, {}).values())
 
 
-def _spot_checks(looked: _Looked) -> Iterator[ReviewItem]:
-    """Of the verdicts that need nobody, a few, chosen by what was judged and by nothing else."""
-    for criterion in looked.job.criteria:
+def _spot_checks(context: _JobContext) -> Iterator[ReviewItem]:
+    """Yield a sample of the decided verdicts; the choice depends only on what was judged."""
+    for criterion in context.job.criteria:
         if criterion.check is None or criterion.check.kind != "judge":
             continue
-        requirement = requirement_for(looked.job, criterion.id)
-        entry = newest_run(looked.entries, requirement.evidence, "judge")
+        requirement = requirement_for(context.job, criterion.id)
+        entry = newest_run(context.entries, requirement.evidence, "judge")
         if entry is None or not entry.data.get("key") or entry.data.get("needs_human"):
             continue
         try:
-            mission = find_mission(looked.workspace, criterion.check.text)
-            ticket = kept_ticket(looked.workspace, entry)
+            mission = find_mission(context.workspace, criterion.check.text)
+            ticket = kept_ticket(context.workspace, entry)
         except DonewhenError:
             continue
-        if ticket is None or not _chosen(str(entry.data["key"]), mission.settings.manual_review.spot_check):
+        if ticket is None or not _sampled(str(entry.data["key"]), mission.settings.manual_review.spot_check):
             continue
         if not labels_of(mission, ticket):
-            yield _spot_check(looked.job, requirement, entry, ticket)
+            yield _spot_check(context.job, requirement, entry, ticket)
 
 
 def _spot_check(job: Job, requirement: Requirement, entry: Entry, ticket: Ticket) -> ReviewItem:
@@ -252,7 +258,7 @@ def _spot_check(job: Job, requirement: Requirement, entry: Entry, ticket: Ticket
         kind="spot_check",
         title=_title(job),
         question=f"{requirement.name}: {one_line(requirement.text, 300)}",
-        why=f"The judge says {verdict}, and nobody has looked at it.",
+        why=f"The judge decided {verdict}; no person has checked it yet.",
         since=entry.at,
         evidence=ticket.evidence,
         job=job.id,
@@ -264,7 +270,7 @@ def _spot_check(job: Job, requirement: Requirement, entry: Entry, ticket: Ticket
     )
 
 
-def _chosen(key: str, share: float) -> bool:
+def _sampled(key: str, share: float) -> bool:
     return int(key.rpartition(":")[2][:8] or "0", 16) < share * 0x1_0000_0000
 
 

@@ -1,4 +1,4 @@
-"""What needs a person about missions: labels that look wrong, rules that are close to being tried, second opinions."""
+"""Review items from missions: labels that look wrong, rules that are close to being tried, second opinions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from donewhen.review.items import Kind, ReviewItem
 
 _DOUBTS: dict[str, Kind] = {"suspected_label_noise": "label_noise", "policy_question": "policy"}
 _MOST = 100
-"""Of each kind, so many are asked about at a time: nobody looks at more."""
+"""Maximum number of items of each kind."""
 _CLOSE = 2
-"""A hypothesis that lacks no more than so many tickets, and one cycle, is close to being tried."""
+"""A hypothesis that lacks at most this many tickets, and one cycle, is close to being tried."""
 PERSON = "person:"
 
 
 def mission_items(name: str, mission: Mission) -> Iterator[ReviewItem]:
-    """Everything about a mission that needs a person."""
+    """Yield every review item about a mission."""
     report = newest_report(mission)
     if report is not None:
         yield from _doubts(name, mission, report)
@@ -32,27 +32,27 @@ def mission_items(name: str, mission: Mission) -> Iterator[ReviewItem]:
 
 
 def newest_report(mission: Mission) -> LearningReport | None:
-    """The report of the newest run that came to its end."""
-    found = map(read_report, reversed(run_folders(mission)))
-    return next((one for one in found if one is not None), None)
+    """Return the report of the newest finished run."""
+    reports = map(read_report, reversed(run_folders(mission)))
+    return next((report for report in reports if report is not None), None)
 
 
 def second_opinions(name: str, mission: Mission, by: str) -> Iterator[ReviewItem]:
-    """What one other person has labelled, and this one has not."""
+    """Yield the tickets that exactly one other person has labelled."""
     status = current_labels(read_label_log(mission.folder))
     for group in [group for group, labels in status.items() if len(labels) == 1 and by not in labels][-_MOST:]:
-        (one,) = status[group].values()
-        ticket = Ticket(group, mission.name, None, one.evidence, one.cluster or group)
+        (label,) = status[group].values()
+        ticket = Ticket(group, mission.name, None, label.evidence, label.cluster or group)
         yield ReviewItem(
             kind="second_opinion",
             title=f"{name}  {one_line(group, 120)}",
             question="Would you accept this?",
-            # Not what they said: whoever knows that is no second opinion.
-            why=f"{one.by} has labelled it.",
-            since=one.at,
-            evidence=one.evidence,
+            # The label itself is not shown, so that the second opinion is independent.
+            why=f"{label.by} has labelled it.",
+            since=label.at,
+            evidence=label.evidence,
             mission=name,
-            said=one.said,
+            said=label.said,
             subject=ticket_hash(ticket),
             ticket=ticket,
             key=group,
@@ -81,7 +81,7 @@ def _doubt(name: str, report: LearningReport, ticket: Ticket, row: QueueRow) -> 
         kind=_DOUBTS[row.reason_code],
         title=f"{name}  {one_line(ticket.group_id, 120)}",
         question="Would you accept this?",
-        why=one_line(f"It was labelled {ticket.label}{source}. {row.note or 'All votes are against that.'}", 400),
+        why=one_line(f"It was labelled {ticket.label}{source}. {row.note or 'All votes of the judge disagree.'}", 400),
         since=report.finished_at,
         evidence=ticket.evidence,
         mission=name,
@@ -94,19 +94,26 @@ def _doubt(name: str, report: LearningReport, ticket: Ticket, row: QueueRow) -> 
 def _hypotheses(name: str, mission: Mission) -> Iterator[ReviewItem]:
     settings = mission.settings.reflection
     cycles, tickets = settings.hypothesis_min_support_cycles, settings.hypothesis_min_unique_ticket_keys
-    close = (one for one in waiting_pool(mission) if _is_close(one, cycles, tickets))
-    for one in islice(close, _MOST):
-        lacking = missing_support(one, cycles, tickets)
+    close = (hypothesis for hypothesis in waiting_pool(mission) if _is_close(hypothesis, cycles, tickets))
+    for hypothesis in islice(close, _MOST):
+        lacking = missing_support(hypothesis, cycles, tickets)
         yield ReviewItem(
             kind="hypothesis",
-            title=f"{name}  a rule that may hold",
-            question=f"Is this right? {one_line(one.text, 400)}",
-            why=f"{len(one.evidence)} ticket(s) in {len(one.cycles)} cycle(s) support it; it waits for: {lacking}.",
+            title=f"{name}  possible rule",
+            question=f"Is this right? {one_line(hypothesis.text, 400)}",
+            why=(
+                f"{len(hypothesis.evidence)} ticket(s) in {len(hypothesis.cycles)} cycle(s) support it; "
+                f"still missing: {lacking}."
+            ),
             since="",
-            evidence={"rule": one.text, "it would be wrong if": one.falsifier, "tickets": ", ".join(one.evidence)},
+            evidence={
+                "rule": hypothesis.text,
+                "it would be wrong if": hypothesis.falsifier,
+                "tickets": ", ".join(hypothesis.evidence),
+            },
             mission=name,
-            subject=one.signature,
-            key=f"{one.signature} {len(one.evidence)}",
+            subject=hypothesis.signature,
+            key=f"{hypothesis.signature} {len(hypothesis.evidence)}",
         )
 
 

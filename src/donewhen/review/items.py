@@ -1,4 +1,4 @@
-"""What a person is asked about: one thing at a time, with all that there is to look at."""
+"""One question for a person, with its evidence."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ Kind = Literal[
 ]
 
 KINDS: dict[Kind, str] = {
-    "low_agreement": "The judge leaves it to a person.",
-    "disputed": "It was refused, and the agent disputes that.",
-    "unverified": "An agent was let go although nothing shows that the work is done.",
-    "asked": "An agent asks, and waits for the answer.",
+    "low_agreement": "The judge could not decide.",
+    "disputed": "The agent disputes a refusal.",
+    "unverified": "An agent was let go unverified.",
+    "asked": "An agent asks a question and waits for the answer.",
     "label_noise": "This label looks wrong.",
-    "policy": "The labels disagree about what the rule is.",
+    "policy": "The labels contradict each other.",
     "hypothesis": "A rule is close to being tried.",
-    "spot_check": "The judge was sure; is it right?",
-    "second_opinion": "Somebody else has labelled this; would you say the same?",
+    "spot_check": "Spot check of a clear verdict: is the judge right?",
+    "second_opinion": "Another person has labelled this. What do you say?",
 }
-"""Why a person is asked, in the order of urgency."""
+"""The kinds of items and why a person is asked, most urgent first."""
 
 
 class ReviewItem(NamedTuple):
-    """One thing that needs a person."""
+    """One item in the review queue."""
 
     kind: Kind
     title: str
@@ -50,21 +50,21 @@ class ReviewItem(NamedTuple):
     said: JudgeStatement | None = None
     labels: tuple[Label, ...] = ()
     subject: str = ""
-    """The name of what is shown: a verdict is about just that."""
+    """The hash of the material: a verdict is about exactly this."""
     ticket: Ticket | None = None
     key: str = ""
-    """What tells it from others of its kind: a ticket, or the signature of a hypothesis."""
+    """Distinguishes items of the same kind: a ticket key, or the signature of a hypothesis."""
     next: str = ""
-    """The command by which it is settled, where a verdict does not."""
+    """The command that settles it, if a verdict does not."""
 
     @property
     def id(self) -> str:
-        """A short name that stays the same as long as the question does."""
+        """A short id that is stable as long as the question is the same."""
         return digest_of([self.kind, self.job, list(self.criteria), self.mission, self.subject, self.key])[7:17]
 
     @property
     def criterion(self) -> str | None:
-        """The criterion that it is about, where it is one."""
+        """The criterion, if the item is about exactly one."""
         return self.criteria[0] if len(self.criteria) == 1 else None
 
     @property

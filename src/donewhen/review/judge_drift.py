@@ -1,4 +1,4 @@
-"""Whether a judge still says what people say: agreement over the newest verdicts, and an alarm where it is low."""
+"""Agreement of a judge with people over the newest verdicts, and an alarm when it is low."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from donewhen.learning.measuring.metrics import Estimate, wilson
 
 
 class Point(NamedTuple):
-    """Agreement over the window that ends with one label."""
+    """Agreement over the window that ends with this label."""
 
     number: int
     at: str
@@ -29,25 +29,27 @@ class Drift(NamedTuple):
     now: Estimate | None
     """Over the newest window."""
     undecided: int
-    """Labels of tickets that the judge had left to people; they say nothing about its verdicts."""
+    """Labels of tickets on which the judge did not decide; they are not compared."""
 
     @property
     def alarm(self) -> bool:
-        """Whether agreement is too low. Half a window has to be full: before, it is chance."""
+        """Whether agreement is too low. It needs at least half a window of labels; fewer would be chance."""
         return self.now is not None and self.now.of * 2 >= self.window and self.now.value < self.threshold
 
 
 def judge_drift(mission: Mission) -> Drift:
-    """The drift of a mission's judge, from what people have said about its verdicts, in the order in which they did."""
+    """Return the agreement of a mission's judge with people's labels, in the order of the labels."""
     settings = mission.settings.manual_review
     labels = read_label_log(mission.folder)
-    compared = [(one, one.said.verdict == one.label) for one in labels if one.said is not None and one.said.decided]
+    compared = [
+        (entry, entry.said.verdict == entry.label) for entry in labels if entry.said is not None and entry.said.decided
+    ]
     recent: deque[bool] = deque(maxlen=settings.drift_window)
     points: list[Point] = []
     for number, (label, same) in enumerate(compared, 1):
         recent.append(same)
         points.append(Point(number, label.at, sum(recent) / len(recent), len(recent), _step(label)))
-    undecided = sum(one.said is not None and not one.said.decided for one in labels)
+    undecided = sum(entry.said is not None and not entry.said.decided for entry in labels)
     now = wilson(sum(recent), len(recent))
     return Drift(tuple(points), settings.drift_window, settings.alarm_below, now, undecided)
 

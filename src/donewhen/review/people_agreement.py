@@ -1,4 +1,4 @@
-"""How far people agree with each other: for each two who have labelled the same tickets."""
+"""Agreement between people who have labelled the same tickets, pair by pair."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from donewhen.models.roles import Binary
 
 
 class PeoplePair(NamedTuple):
-    """Two people, and the tickets that both have labelled."""
+    """Two people and their agreement on the tickets that both have labelled."""
 
-    one: str
-    other: str
+    first: str
+    second: str
     tickets: int
     same: int
     agreement: Estimate | None
     kappa: Estimate | None
-    """Agreement beyond chance; None where one of them gave one label only, so that it can't be told."""
+    """Agreement beyond chance; None if one of them gave only one label, so that it is undefined."""
     differing: tuple[str, ...]
     """The tickets on which they differ."""
 
 
 class PeopleAgreement(NamedTuple):
-    """What people have labelled, and how far they agree."""
+    """How many tickets people have labelled, and how far they agree."""
 
     labelled: int
     by_person: dict[str, int]
@@ -34,7 +34,7 @@ class PeopleAgreement(NamedTuple):
 
 
 def people_agreement(mission: Mission) -> PeopleAgreement:
-    """The agreement of people about the tickets of a mission, by the last word of each."""
+    """Return the agreement of people about a mission's tickets, by each person's latest label."""
     status = current_labels(read_label_log(mission.folder))
     by_person: dict[str, dict[str, Binary]] = {}
     for group, labels in status.items():
@@ -42,17 +42,17 @@ def people_agreement(mission: Mission) -> PeopleAgreement:
             by_person.setdefault(by, {})[group] = label.label
     pairs = tuple(
         pair
-        for one, other in combinations(sorted(by_person), 2)
-        if (pair := _pair(one, by_person[one], other, by_person[other])).tickets
+        for name, other_name in combinations(sorted(by_person), 2)
+        if (pair := _pair(name, by_person[name], other_name, by_person[other_name])).tickets
     )
     return PeopleAgreement(len(status), {by: len(labels) for by, labels in sorted(by_person.items())}, pairs)
 
 
-def _pair(one: str, first: dict[str, Binary], other: str, second: dict[str, Binary]) -> PeoplePair:
+def _pair(name: str, first: dict[str, Binary], other_name: str, second: dict[str, Binary]) -> PeoplePair:
     common = sorted(first.keys() & second.keys())
     differing = tuple(group for group in common if first[group] != second[group])
     same = len(common) - len(differing)
-    found = count_confusion((first[group], second[group]) for group in common)
+    confusion = count_confusion((first[group], second[group]) for group in common)
     varied = all(len({labels[group] for group in common}) == 2 for labels in (first, second))
-    kappa = cohens_kappa(found) if varied else None
-    return PeoplePair(one, other, len(common), same, wilson(same, len(common)), kappa, differing)
+    kappa = cohens_kappa(confusion) if varied else None
+    return PeoplePair(name, other_name, len(common), same, wilson(same, len(common)), kappa, differing)

@@ -1,4 +1,4 @@
-"""Everything that needs a person, the most urgent first: from the jobs, and from the missions whose judges they ask."""
+"""The review queue, most urgent first: items from jobs and from missions."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _ORDER = {kind: at for at, kind in enumerate(KINDS)}
 
 
 def review_queue(workspace: Workspace, *, by: str | None = None) -> tuple[ReviewItem, ...]:
-    """What needs a person now. With ``by``, also what that person might give a second opinion on."""
-    found = list(job_items(workspace))
+    """Return the review items. With ``by``, include tickets on which that person can give a second opinion."""
+    items = list(job_items(workspace))
     for name in mission_folders(workspace.root, workspace.settings()):
         try:
             mission = find_mission(workspace, name)
-            found += mission_items(name, mission)
+            items += mission_items(name, mission)
             if by is not None:
-                found += second_opinions(name, mission, by)
+                items += second_opinions(name, mission, by)
         except DonewhenError as error:
-            # One mission that can't be read keeps nobody from the others; it is told where missions are checked.
-            found.append(_broken(name, error))
-    return tuple(sorted(found, key=lambda one: (_ORDER[one.kind], one.since, one.job or "", one.id)))
+            # One unreadable mission must not hide the others; `mission check` reports the details.
+            items.append(_broken(name, error))
+    return tuple(sorted(items, key=lambda item: (_ORDER[item.kind], item.since, item.job or "", item.id)))
 
 
 def find_item(workspace: Workspace, name: str, *, by: str | None = None) -> ReviewItem:
-    """An item by its id, or by the beginning of it."""
-    found = [one for one in review_queue(workspace, by=by) if name and one.id.startswith(name)]
-    if len(found) != 1:
-        message = "is nothing that needs a person" if not found else "fits several"
+    """Return the item with this id or unique beginning of an id."""
+    matches = [item for item in review_queue(workspace, by=by) if name and item.id.startswith(name)]
+    if len(matches) != 1:
+        message = "matches no review item" if not matches else "matches several review items"
         raise UsageError(f"{name!r} {message}.", next_step="donewhen review --list")
-    return found[0]
+    return matches[0]
 
 
 def _broken(name: str, error: DonewhenError) -> ReviewItem:
@@ -42,7 +42,7 @@ def _broken(name: str, error: DonewhenError) -> ReviewItem:
         kind="asked",
         title=f"The mission {name} can't be read",
         question=str(error),
-        why="Its judge can't be asked.",
+        why="Its judge can't be used.",
         since="",
         evidence={},
         mission=name,

@@ -65,9 +65,9 @@ class Budget:
         limits = [getattr(self, field.name) for field in fields(self)]
         if all(limit is None for limit in limits):
             raise ValueError("a budget needs at least one limit")
-        for one, limit in zip(fields(self), limits, strict=True):
+        for field, limit in zip(fields(self), limits, strict=True):
             if limit is not None and not (math.isfinite(limit) and limit > 0):
-                raise ValueError(f"{one.name} must be a positive number, not {limit!r}")
+                raise ValueError(f"{field.name} must be a positive number, not {limit!r}")
 
     def limit(self, dimension: Dimension) -> float | None:
         value: float | None = getattr(self, f"max_{dimension}")
@@ -120,7 +120,7 @@ class BudgetTracker:
 
     def exhausted(self) -> Dimension | None:
         """The first dimension whose limit is reached, or None."""
-        return next((one for one in DIMENSIONS if self.remaining(one) == 0), None)
+        return next((dimension for dimension in DIMENSIONS if self.remaining(dimension) == 0), None)
 
     def check(self) -> None:
         """Raise :class:`BudgetExceededError` when the budget is spent."""

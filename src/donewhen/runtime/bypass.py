@@ -58,7 +58,7 @@ class Limits:
 
     @property
     def counts(self) -> bool:
-        """Whether anybody wants to know what is used."""
+        """Whether any tracker counts usage."""
         return bool(self._trackers())
 
     def remaining_seconds(self) -> float | None:
@@ -72,7 +72,7 @@ class Limits:
     def remaining_usd(self) -> float | None:
         """The money that is left; None where there is no limit."""
         left = [tracker.remaining("cost_usd") for tracker in self._trackers()]
-        return min((one for one in left if one is not None), default=None)
+        return min((amount for amount in left if amount is not None), default=None)
 
     @contextmanager
     def around(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Delivering an event to everybody who asked for it."""
+"""Deliver events to handlers and sessions."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ class InProcessDispatcher:
         """Stop calling ``handler``; false if it was not subscribed."""
         with self._lock:
             known = self._handlers.get(event_type, ())
-            self._handlers[event_type] = tuple(one for one in known if one != handler)
+            self._handlers[event_type] = tuple(registered for registered in known if registered != handler)
             return handler in known
 
     def attach(self, session: Reduces) -> None:
         with self._lock:
-            alive = [one for one in self._sessions if one() is not None]
-            if not any(one() is session for one in alive):
+            alive = [reference for reference in self._sessions if reference() is not None]
+            if not any(reference() is session for reference in alive):
                 alive.append(weakref.ref(session))
             self._sessions = tuple(alive)
 

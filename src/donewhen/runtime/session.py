@@ -251,7 +251,7 @@ class Slice(Generic[T]):
         """Remove every value, or those for which ``predicate`` holds."""
         with self._session._writing():
             with _pure:
-                kept = () if predicate is None else tuple(one for one in self.all() if not predicate(one))
+                kept = () if predicate is None else tuple(value for value in self.all() if not predicate(value))
             self._session._apply(self._type, Replace(kept))
 
     def register(self, event_type: type[E], reducer: Reducer[T, E]) -> None:

@@ -1,1 +1,1 @@
-"""The page: jobs, judges and people in one place. It shows, and hands verdicts on; it decides nothing."""
+"""The web pages: jobs, missions and reviews. They display data and submit verdicts; they decide nothing."""

@@ -1,4 +1,4 @@
-"""Stands before everything: names, tokens, sessions, headers, and errors that nobody foresaw."""
+"""The outermost middleware: host check, token, sessions, security headers and unexpected errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from donewhen.web.rendering import render_template
 from donewhen.web.server_state import Application, Message, Receive, Scope, Send, ServerState
 
 SESSION = "donewhen.session"
-"""Where the scope of a request has the session, or None."""
+"""The key of the session (or None) in a request's scope."""
 _FIXED = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 _OURS = frozenset(name for name, _ in _FIXED)
 
@@ -40,8 +40,8 @@ class AccessMiddleware:
             await send(message)
 
         try:
-            await self._let_through(scope, receive, guarded)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the server goes on and says so
+            await self._handle(scope, receive, guarded)
+        except Exception as error:  # noqa: BLE001 - the server reports any error and continues
             await self._site.tell(f"The page {scope['path']} could not be shown: {type(error).__name__}: {error}")
             if log := write_crash_log(error, ["donewhen", "serve"]):
                 await self._site.tell(f"Crash log: {log}")
@@ -49,40 +49,44 @@ class AccessMiddleware:
                 for line in "".join(traceback.format_exception(error)).splitlines():
                     await self._site.tell(line)
             if not begun:
-                await _say(scope, guarded, 500, "Something went wrong. The terminal of the server says what.")
+                await _send_message(scope, guarded, 500, "Internal error. Details are in the server's terminal.")
 
-    async def _let_through(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         site, path, cookies = self._site, scope["path"], _cookies(headers)
         if not host_allowed(headers.get("host"), site.door):
-            await _say(scope, send, 421, "This server does not go by that name.")
+            await _send_message(scope, send, 421, "This server does not accept that host name.")
         elif path == "/open" and scope["method"] in ("GET", "HEAD"):
             await self._open(scope, send)
         elif not is_let_in(site.door, cookies):
-            await _say(scope, send, 401, "Nothing is shown without the token. Open the link that the terminal shows.")
+            await _send_message(
+                scope, send, 401, "The access token is missing. Open the link printed in the server's terminal."
+            )
         elif scope["method"] not in ("GET", "HEAD") and not same_origin(headers):
-            await _say(scope, send, 403, "This did not come from a form of this page, so nothing was done.")
+            await _send_message(
+                scope, send, 403, "The request did not come from a form of this page, so nothing was changed."
+            )
         elif path.startswith("/as/"):
-            await self._as_somebody(scope, receive, send, cookies)
+            await self._handle_session(scope, receive, send, cookies)
         else:
             await self._inner({**scope, SESSION: None}, receive, send)
 
-    async def _as_somebody(self, scope: Scope, receive: Receive, send: Send, cookies: Mapping[str, str]) -> None:
+    async def _handle_session(self, scope: Scope, receive: Receive, send: Send, cookies: Mapping[str, str]) -> None:
         identifier, _, rest = scope["path"].removeprefix("/as/").partition("/")
         session = self._site.people.session(identifier, cookies)
         if session is None:
-            message = "You are not signed in here. Open the link that the terminal shows, or look on without: /"
-            await _say(scope, send, 403, message)
+            message = "You are not signed in. Open the link in the server's terminal, or continue without signing in: /"
+            await _send_message(scope, send, 403, message)
             return
         path = f"/{rest}"
         await self._inner({**scope, "path": path, "raw_path": path.encode(), SESSION: session}, receive, send)
 
     async def _open(self, scope: Scope, send: Send) -> None:
-        """The link with the token: it leaves a cookie behind, and the token out of the address."""
-        given = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token", "")
+        """Handle the link with the token: set a cookie and redirect to a URL without the token."""
+        received = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token", "")
         token = self._site.door.token
-        if token is None or not constant_time_equal(given, token):
-            await _say(scope, send, 403, "This is not the token of this server.")
+        if token is None or not constant_time_equal(received, token):
+            await _send_message(scope, send, 403, "This is not the access token of this server.")
             return
         headers = [(b"location", b"/"), (b"set-cookie", cookie(COOKIE, token, "/").encode()), (b"content-length", b"0")]
         await send({"type": "http.response.start", "status": 303, "headers": headers})
@@ -90,13 +94,13 @@ class AccessMiddleware:
 
 
 def cookie(name: str, value: str, path: str) -> str:
-    """A cookie that no script sees, and that no other site can make a browser send."""
+    """Return a cookie that scripts can't read and other sites can't make a browser send."""
     return f"{name}={value}; Path={path}; HttpOnly; SameSite=Strict"
 
 
-async def _say(scope: Scope, send: Send, status: int, told: str) -> None:
-    """A page without anything of the project on it."""
-    body = render_template("plain.html", {"status": status, "told": told}).encode()
+async def _send_message(scope: Scope, send: Send, status: int, message: str) -> None:
+    """Send a page without any project data."""
+    body = render_template("plain.html", {"status": status, "message": message}).encode()
     headers = [(b"content-type", b"text/html; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
@@ -104,6 +108,6 @@ async def _say(scope: Scope, send: Send, status: int, told: str) -> None:
 
 def _cookies(headers: Mapping[str, str]) -> dict[str, str]:
     try:
-        return {name: one.value for name, one in SimpleCookie(headers.get("cookie", "")).items()}
+        return {name: morsel.value for name, morsel in SimpleCookie(headers.get("cookie", "")).items()}
     except CookieError:
         return {}

@@ -1,4 +1,4 @@
-"""Who may ask, and what browsers are told not to do with the answer. Nothing here knows about jobs."""
+"""Access rules: hosts, origins, tokens, and security headers. Independent of jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADERS: dict[str, str] = {
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # Not no-referrer: with that, browsers hide the origin of our own forms, too.
+    # Not no-referrer: browsers would then also hide the origin of our own forms.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -26,11 +26,11 @@ COOKIE = "donewhen"
 
 
 class AccessPolicy(NamedTuple):
-    """Where the page can be reached, and what it takes."""
+    """The host on which the page is served, and its access token."""
 
     host: str
     token: str | None = None
-    """Without it nothing is shown; None on loopback, where all of this machine may look."""
+    """Required for every page; None on loopback, where everyone on this machine may read."""
 
     @property
     def loopback(self) -> bool:
@@ -38,7 +38,7 @@ class AccessPolicy(NamedTuple):
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
+    """Whether the host is reachable only from this machine."""
     name = host.strip("[]").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -49,7 +49,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_allowed(header: str | None, door: AccessPolicy) -> bool:
-    """Whether a request names this server: a page elsewhere can point its own name to this machine, not an address."""
+    """Whether the Host header names this server. Foreign names are refused against DNS rebinding, IPs are not."""
     name = _host_of(header)
     if name is None:
         return False
@@ -67,7 +67,7 @@ def host_allowed(header: str | None, door: AccessPolicy) -> bool:
 
 
 def same_origin(headers: Mapping[str, str]) -> bool:
-    """Whether a browser says that a request comes from our own page; a client that says nothing is refused."""
+    """Whether the request's headers say that it comes from our own page; without such headers it is refused."""
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is None and origin is None:
         return False
@@ -77,17 +77,17 @@ def same_origin(headers: Mapping[str, str]) -> bool:
 
 
 def is_let_in(door: AccessPolicy, cookies: Mapping[str, str]) -> bool:
-    """Whether somebody may look."""
+    """Whether the cookies contain the access token, if one is required."""
     return door.token is None or constant_time_equal(cookies.get(COOKIE, ""), door.token)
 
 
-def constant_time_equal(given: str, expected: str) -> bool:
-    """Compared in a time that tells nothing."""
-    return hmac.compare_digest(given.encode(), expected.encode())
+def constant_time_equal(received: str, expected: str) -> bool:
+    """Compare two strings in constant time."""
+    return hmac.compare_digest(received.encode(), expected.encode())
 
 
 def _host_of(header: str | None) -> str | None:
-    if not header or any(one in header for one in "/@\\ ,"):
+    if not header or any(character in header for character in "/@\\ ,"):
         return None
     try:
         parts = urlsplit(f"//{header}")

@@ -1,4 +1,4 @@
-"""The addresses, and the page that is made for each."""
+"""The routes, and the page for each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Answer = Callable[["Request"], Awaitable["Response"]]
 
 VIEWS: dict[str, View] = {
     "/": View(board_page, ("jobs",)),
-    # What a job has put out and what it is built on can be any file, so that these are looked at anew.
+    # Outputs and inputs of a job can be any file, so these pages are not cached.
     "/jobs/{job}": View(job_page, ("jobs", "missions"), keep=False),
     "/graph": View(graph_page, ("jobs",)),
     "/review": View(queue_page, ("jobs", "missions"), keep=False),
@@ -41,10 +41,10 @@ VIEWS: dict[str, View] = {
     "/missions/{mission}": View(mission_page, ("jobs", "missions")),
     "/missions/{mission}/runs/{run}": View(run_page, ("missions", "runs")),
 }
-_TOLD = {
-    404: "There is nothing under this address.",
-    405: "That can't be done with this address.",
-    500: "Something went wrong. The terminal of the server says what.",
+_MESSAGES = {
+    404: "Page not found.",
+    405: "This method is not allowed here.",
+    500: "Internal error. Details are in the server's terminal.",
 }
 
 
@@ -56,14 +56,14 @@ def application(site: ServerState) -> Application:
         from starlette.routing import Route
     except ImportError:
         raise MissingExtraError("The page", "web") from None
-    render_template("plain.html", {"status": 200, "told": "Templates can be had."})
-    routes = [Route(path, _shows(site, path, view), methods=["GET"]) for path, view in VIEWS.items()]
+    render_template("plain.html", {"status": 200, "message": "Templates are available."})
+    routes = [Route(path, _page_handler(site, path, view), methods=["GET"]) for path, view in VIEWS.items()]
     routes += [
         Route("/review/{item}", form_handler(site, post_verdict), methods=["POST"]),
-        Route("/sign-in", _shows_sign_in(site), methods=["GET"]),
+        Route("/sign-in", _sign_in_handler(site), methods=["GET"]),
         Route("/sign-in", form_handler(site, sign_in), methods=["POST"]),
         Route("/sign-out", form_handler(site, sign_out), methods=["POST"]),
-        Route("/static/{name}", _gives(static_files()), methods=["GET"]),
+        Route("/static/{name}", _static_handler(static_files()), methods=["GET"]),
         Route("/events", EventStream(site)),
     ]
 
@@ -76,42 +76,42 @@ def application(site: ServerState) -> Application:
     return AccessMiddleware(site, app)
 
 
-def _shows(site: ServerState, path: str, view: View) -> Answer:
-    """A page, made once for all who ask for the same."""
+def _page_handler(site: ServerState, path: str, view: View) -> Answer:
+    """Return a handler that renders a page, shared by all equal requests."""
 
     async def answer(request: Request) -> Response:
-        versions = await site.watch.look()
+        versions = await site.watch.refresh()
         session: ReviewerSession | None = request.scope[SESSION]
         query = dict(request.query_params)
-        told = site.note(query.pop("told", ""))
+        notice = site.note(query.pop("notice", ""))
         names = request.path_params
-        asked = PageRequest(site.place, names, query, versions, site.surveys, session)
-        watched = tuple(one for topic, one in zip(TOPICS, versions, strict=True) if topic in view.topics)
+        page_request = PageRequest(site.place, names, query, versions, site.surveys, session)
+        watched = tuple(version for topic, version in zip(TOPICS, versions, strict=True) if topic in view.topics)
         key = (path, *sorted(names.items()), *sorted(query.items()), session.id if session else "")
 
         def make() -> tuple[PageContent, str]:
-            shown = view.make(asked)
-            return shown, _content(site, session, shown)
+            page = view.make(page_request)
+            return page, _content(site, session, page)
 
-        shown, content = await site.memory.made(key, watched, make, keep=view.keep)
-        return _answer(site, request, shown, content, view.topics, told)
+        page, content = await site.pages.get_or_make(key, watched, make, keep=view.keep)
+        return _answer(site, request, page, content, view.topics, notice)
 
     return answer
 
 
-def _shows_sign_in(site: ServerState) -> Answer:
+def _sign_in_handler(site: ServerState) -> Answer:
     async def answer(request: Request) -> Response:
         name, secret = request.query_params.get("as", ""), request.query_params.get("secret", "")
         if not site.people.fits(name, secret):
-            message = "This link was used already, or is of an earlier start. The terminal shows the one that works."
+            message = "This link was used already or is outdated. The server's terminal shows a new link."
             raise UsageError(site.people.why_not or message)
-        # Looking at the link changes nothing; the button does.
+        # Opening the link changes nothing; the button does.
         return _answer(site, request, PageContent("sign_in.html", "Sign in", {"name": name, "secret": secret}))
 
     return answer
 
 
-def _gives(files: Mapping[str, Path]) -> Answer:
+def _static_handler(files: Mapping[str, Path]) -> Answer:
     async def answer(request: Request) -> Response:
         from starlette.exceptions import HTTPException
         from starlette.responses import Response
@@ -127,39 +127,39 @@ def _gives(files: Mapping[str, Path]) -> Answer:
 def _answer(
     site: ServerState,
     request: Request,
-    shown: PageContent,
+    page: PageContent,
     content: str | None = None,
     topics: tuple[Topic, ...] = (),
-    told: str = "",
+    notice: str = "",
 ) -> Response:
-    """A page as it is sent: whole, or only what changes of it where the page itself asks."""
+    """Return the response: the whole page, or only its content for an htmx request."""
     from markupsafe import Markup
     from starlette.responses import HTMLResponse
 
     session: ReviewerSession | None = request.scope[SESSION]
-    inner = Markup(_content(site, session, shown) if content is None else content)  # noqa: S704 - rendered by us
+    inner = Markup(_content(site, session, page) if content is None else content)  # noqa: S704 - rendered by us
     headers = {"Vary": "HX-Request", "X-Donewhen-Mark": site.watch.mark}
     if request.headers.get("hx-request") == "true":
-        return HTMLResponse(inner, shown.status, headers)
+        return HTMLResponse(inner, page.status, headers)
     values = {
         **_about(site, session),
         "content": inner,
-        "title": shown.title,
-        "room": shown.room,
+        "title": page.title,
+        "room": page.room,
         "topics": topics,
         "mark": site.watch.mark,
-        "told": told,
+        "notice": notice,
         "folder": site.place.root.name,
     }
-    return HTMLResponse(render_template("shell.html", values), shown.status, headers)
+    return HTMLResponse(render_template("shell.html", values), page.status, headers)
 
 
-def _content(site: ServerState, session: ReviewerSession | None, shown: PageContent) -> str:
-    return render_template(shown.template, {**_about(site, session), **shown.values})
+def _content(site: ServerState, session: ReviewerSession | None, page: PageContent) -> str:
+    return render_template(page.template, {**_about(site, session), **page.values})
 
 
 def _about(site: ServerState, session: ReviewerSession | None) -> dict[str, Any]:
-    """What every template may ask: whose page it is."""
+    """Return the values for every template: the session and the reviewer."""
     return {
         "base": session.base if session else "",
         "csrf": session.csrf if session else "",
@@ -169,11 +169,11 @@ def _about(site: ServerState, session: ReviewerSession | None) -> dict[str, Any]
 
 
 def _error_page(error: Exception, status: int) -> PageContent:
-    """What went wrong, as a sentence; no more of it than is meant for people."""
+    """Return the error page, with the public message only."""
     values: dict[str, Any] = {"where": None, "next": None}
     if isinstance(error, DonewhenError):
         status = 404 if isinstance(error, PageNotFoundError) else 400 if isinstance(error, UsageError) else 500
-        values |= {"told": error.message, "where": error.where, "next": error.next_step}
+        values |= {"message": error.message, "where": error.where, "next": error.next_step}
     else:
-        values["told"] = _TOLD.get(status) or str(getattr(error, "detail", "Something went wrong."))
-    return PageContent("error.html", "Not shown", {**values, "code": status}, status=status)
+        values["message"] = _MESSAGES.get(status) or str(getattr(error, "detail", "Internal error."))
+    return PageContent("error.html", "Error", {**values, "code": status}, status=status)

@@ -1,4 +1,4 @@
-"""The board: all jobs by their status, each with its gates as last asked, and what to do next."""
+"""The board: all jobs by status, each with its last gate results and the next step."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _ON_A_PAGE = 50
 _PROBLEMS = 12
 
 
-class GateShown(NamedTuple):
-    """A gate as it was when somebody last asked it."""
+class GateMark(NamedTuple):
+    """The last known state of a gate."""
 
     name: GateName
     state: GateState
@@ -38,63 +38,63 @@ class GateShown(NamedTuple):
 
 
 class Card(NamedTuple):
-    """What the board says of a job."""
+    """A job on the board."""
 
     job: JobRecord
-    gates: tuple[GateShown, ...]
+    gates: tuple[GateMark, ...]
     asked_at: str
-    """When the gates were last asked; empty where they never were."""
+    """When the gates were last evaluated; empty if never."""
     score: int | None
     target: int | None
     next: str
     waiting: str
-    """Why it rests, or what a person is asked."""
+    """Why the job waits, or the question to a person."""
 
 
 class Column(NamedTuple):
-    """The jobs of one status, and how many more there are than are shown."""
+    """The jobs of one status, and the total number."""
 
     status: Status
     cards: tuple[Card, ...]
     total: int
 
 
-def board_page(asked: PageRequest) -> PageContent:
-    """The board as columns; with a filter or a search, a list in pages."""
-    if asked.place.workspace is None:
-        return PageContent("no_jobs.html", "Board", {"missions": asked.place.missions()}, room="board")
-    workspace, seen = asked.place.jobs(), asked.survey()
-    chosen = {name: asked.query.get(name, "").strip()[:200] for name in ("status", "agreement", "q")}
-    found = [job for job in seen.jobs if _fits(job, chosen)]
+def board_page(request: PageRequest) -> PageContent:
+    """Return the board as columns; with a filter or a search, as a list with pages."""
+    if request.place.workspace is None:
+        return PageContent("no_jobs.html", "Board", {"missions": request.place.missions()}, room="board")
+    workspace, survey = request.place.jobs(), request.survey()
+    chosen = {name: request.query.get(name, "").strip()[:200] for name in ("status", "agreement", "q")}
+    matching = [job for job in survey.jobs if _matches(job, chosen)]
     values: dict[str, Any] = {
-        "project": seen.project,
-        "agreement": seen.project_agreement,
-        "counts": _counts(seen.jobs),
-        "total": len(seen.jobs),
+        "project": survey.project,
+        "agreement": survey.project_agreement,
+        "counts": _counts(survey.jobs),
+        "total": len(survey.jobs),
         "chosen": chosen,
         "statuses": STATUSES,
         "agreements": AGREEMENTS,
-        "problems": _problems(workspace, seen)[:_PROBLEMS],
-        "more_problems": max(0, len(_problems(workspace, seen)) - _PROBLEMS),
+        "problems": _problems(workspace, survey)[:_PROBLEMS],
+        "more_problems": max(0, len(_problems(workspace, survey)) - _PROBLEMS),
         "listing": any(chosen.values()),
     }
     policy = approval_policy(workspace)
-    open_jobs = frozenset(job.id for job in seen.jobs if job.status not in ("done", "cancelled"))
+    open_jobs = frozenset(job.id for job in survey.jobs if job.status not in ("done", "cancelled"))
     if not any(chosen.values()):
-        columns = tuple(_column(workspace, policy, status, seen.jobs, open_jobs) for status in STATUSES)
+        columns = tuple(_column(workspace, policy, status, survey.jobs, open_jobs) for status in STATUSES)
         return PageContent(
             "board.html", "Board", {**values, "columns": columns, "in_a_column": _IN_A_COLUMN}, room="board"
         )
-    pages = max(1, -(-len(found) // _ON_A_PAGE))
-    page = min(max(1, asked.number("page")), pages)
-    shown = found[(page - 1) * _ON_A_PAGE : page * _ON_A_PAGE]
-    cards = tuple(card_of(workspace, policy, one, open_jobs) for one in shown)
-    values |= {"cards": cards, "found": len(found), "page": page, "pages": pages}
+    pages = max(1, -(-len(matching) // _ON_A_PAGE))
+    page = min(max(1, request.number("page")), pages)
+    page_jobs = matching[(page - 1) * _ON_A_PAGE : page * _ON_A_PAGE]
+    cards = tuple(card_of(workspace, policy, job, open_jobs) for job in page_jobs)
+    values |= {"cards": cards, "found": len(matching), "page": page, "pages": pages}
     return PageContent("board.html", "Board", values, room="board")
 
 
 def card_of(workspace: Workspace, policy: Policy, job: JobRecord, open_jobs: frozenset[str]) -> Card:
-    """A job as a card. Its chain is read, and nothing is evaluated."""
+    """Return a job as a card. Reads its ledger and evaluates nothing."""
     entries: Sequence[Entry] = ()
     target = None
     with suppress(DonewhenError, OSError):
@@ -115,43 +115,43 @@ def card_of(workspace: Workspace, policy: Policy, job: JobRecord, open_jobs: fro
     )
 
 
-def gates_in(entry: Entry | None) -> tuple[GateShown, ...]:
-    """The gates as an entry has them."""
-    told = entry.data["gates"] if entry is not None else {}
+def gates_in(entry: Entry | None) -> tuple[GateMark, ...]:
+    """Return the gates recorded in an entry."""
+    gates = entry.data["gates"] if entry is not None else {}
     return tuple(
-        GateShown(name, "unknown")
-        if not isinstance(told.get(name), list)
-        else GateShown(name, "closed" if told[name] else "open", tuple(map(str, told[name])))
+        GateMark(name, "unknown")
+        if not isinstance(gates.get(name), list)
+        else GateMark(name, "closed" if gates[name] else "open", tuple(map(str, gates[name])))
         for name in GATES
     )
 
 
-def _next(job: JobRecord, open_jobs: frozenset[str], told: str) -> str:
-    """The next step: what the gates said last, or what comes before anybody asks them."""
+def _next(job: JobRecord, open_jobs: frozenset[str], recorded_step: str) -> str:
+    """Return the next step: the recorded one, or what is needed before the gates are evaluated."""
     if job.status in ("done", "cancelled"):
         return ""
     if job.agreement != "agreed":
         return (
             "Agree on it: donewhen agree" if job.agreement != "voided" else "See what changed: donewhen contract diff"
         )
-    before = [one for one in job.depends_on if one in open_jobs]
+    before = [job_id for job_id in job.depends_on if job_id in open_jobs]
     if before:
         return f"Waits for {', '.join(before[:3])}{' and more' if len(before) > 3 else ''}"
-    if told:
-        return told
+    if recorded_step:
+        return recorded_step
     return f"donewhen start {job.id}" if job.status == "planned" else f"donewhen complete {job.id}"
 
 
 def _column(
     workspace: Workspace, policy: Policy, status: Status, jobs: Iterable[JobRecord], open_jobs: frozenset[str]
 ) -> Column:
-    found = [job for job in jobs if job.status == status]
-    # What was finished last is what people look for; what is open comes in its own order.
-    shown = found[: -_IN_A_COLUMN - 1 : -1] if status in ("done", "cancelled") else found[:_IN_A_COLUMN]
-    return Column(status, tuple(card_of(workspace, policy, one, open_jobs) for one in shown), len(found))
+    matching = [job for job in jobs if job.status == status]
+    # Finished jobs: newest first. Open jobs: in plan order.
+    visible = matching[: -_IN_A_COLUMN - 1 : -1] if status in ("done", "cancelled") else matching[:_IN_A_COLUMN]
+    return Column(status, tuple(card_of(workspace, policy, job, open_jobs) for job in visible), len(matching))
 
 
-def _fits(job: JobRecord, chosen: Mapping[str, str]) -> bool:
+def _matches(job: JobRecord, chosen: Mapping[str, str]) -> bool:
     words = chosen["q"].casefold().split()
     text = f"{job.id} {job.title} {job.stakes}".casefold()
     return (
@@ -166,18 +166,19 @@ def _counts(jobs: Iterable[JobRecord]) -> dict[str, int]:
     return {status: counts[status] for status in STATUSES}
 
 
-def _problems(workspace: Workspace, seen: Survey) -> list[tuple[str, str]]:
-    """What can't be read or is not what the ledger says, with its place."""
-    lines = [(problem.message, problem.where) for problem in seen.problems]
+def _problems(workspace: Workspace, survey: Survey) -> list[tuple[str, str]]:
+    """Return the unreadable files and the fields that differ from the ledger, with their places."""
+    lines = [(problem.message, problem.where) for problem in survey.problems]
     lines += [
         (
             f"{job.id}: {miss.field} says {miss.found!r}, but the ledger says {miss.expected!r}.",
             workspace.where(job.path),
         )
-        for job in seen.jobs
+        for job in survey.jobs
         for miss in job.tampered
     ]
     lines += [
-        (f"{one} is in progress by the ledger, but its plan is gone or can't be read.", "") for one in seen.unseen
+        (f"{job_id} is in progress according to the ledger, but its plan is missing or can't be read.", "")
+        for job_id in survey.unseen
     ]
     return lines

@@ -1,4 +1,4 @@
-"""Server-sent events: one stream for each viewer, which ends when they leave or the server does."""
+"""Server-sent events: one stream per viewer; it ends when the viewer disconnects or the server stops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _STREAM = (b"content-type", b"text/event-stream; charset=utf-8")
 
 
 class EventStream:
-    """``/events``: tells browsers what has changed, and nothing about it."""
+    """``/events``: notifies browsers which topics have changed, without any content."""
 
     def __init__(self, site: ServerState) -> None:
         self._site = site
@@ -25,12 +25,12 @@ class EventStream:
             await _end(send, 503, [(b"retry-after", b"30")])
             return
 
-        async def left() -> None:
+        async def wait_for_disconnect() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
             viewer.end()
 
-        leaving = asyncio.create_task(left())
+        leaving = asyncio.create_task(wait_for_disconnect())
         try:
             await send({"type": "http.response.start", "status": 200, "headers": [_STREAM]})
             async for message in viewer.messages():

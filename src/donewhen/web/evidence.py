@@ -1,4 +1,4 @@
-"""What the gate itself saw, for reading: commands with what they put out, looks at files, and what judges said."""
+"""Evidence collected by the gate, for display: commands with their output, file checks, and judges."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from donewhen.review.from_jobs import judge_statement
 _HEAD, _TAIL = 2000, 6000
 
 
-class EvidenceShown(NamedTuple):
+class EvidenceView(NamedTuple):
     """One piece of evidence."""
 
     entry: Entry
@@ -25,35 +25,35 @@ class EvidenceShown(NamedTuple):
     passed: bool
     verdict: str
     output: str | None
-    """What a command put out; None where there is nothing, or it is not on this machine."""
+    """The output of a command; None if there is none, or it is not on this machine."""
     left_out: int
     report: Mapping[str, Any]
-    said: JudgeStatement | None
-    """What the judge said; None where none was asked, or it gave no answer."""
+    statement: JudgeStatement | None
+    """The judge's statement; None if no judge was asked, or it gave no answer."""
     mission: str
     model: str
-    told: str
+    message: str
     ticket: Mapping[str, str]
-    """What the judge was shown."""
-    stands: str
-    """How what rests on it stands now; empty where nothing does any more."""
+    """The material that the judge saw."""
+    current_state: str
+    """The current state of the requirement that uses this evidence; empty if none does."""
 
 
-def shown_evidence(
+def evidence_views(
     workspace: Workspace, entries: Sequence[Entry], statuses: Sequence[EvidenceStatus], most: int
-) -> tuple[EvidenceShown, ...]:
-    """The newest evidence of a job."""
+) -> tuple[EvidenceView, ...]:
+    """Return the newest evidence of a job."""
     states = {status.entry.seq: status.state for status in statuses if status.entry is not None}
-    found = [entry for entry in reversed(entries) if entry.type == "ran"][:most]
-    return tuple(_run(workspace, one, states.get(one.seq, "")) for one in found)
+    newest = [entry for entry in reversed(entries) if entry.type == "ran"][:most]
+    return tuple(_evidence_view(workspace, entry, states.get(entry.seq, "")) for entry in newest)
 
 
-def _run(workspace: Workspace, entry: Entry, stands: str) -> EvidenceShown:
+def _evidence_view(workspace: Workspace, entry: Entry, current_state: str) -> EvidenceView:
     data = entry.data
     what = str(data.get("what", "command"))
     output, left_out = _output(workspace, data)
     report = data.get("report")
-    return EvidenceShown(
+    return EvidenceView(
         entry,
         what,
         str(data.get("evidence", "")),
@@ -62,22 +62,22 @@ def _run(workspace: Workspace, entry: Entry, stands: str) -> EvidenceShown:
         output,
         left_out,
         report if isinstance(report, Mapping) else {},
-        _said(data) if what == "judge" else None,
+        _statement(data) if what == "judge" else None,
         str(data.get("mission", "")) if what == "judge" else "",
         str(data.get("model", "")),
         str(data.get("told", "")),
         _ticket(workspace, data),
-        stands,
+        current_state,
     )
 
 
-def _said(data: Mapping[str, Any]) -> JudgeStatement | None:
+def _statement(data: Mapping[str, Any]) -> JudgeStatement | None:
     if not data.get("votes"):
         return None
     try:
         return judge_statement(data)
     except (TypeError, ValueError, AttributeError):
-        # Whoever can write the folder can write such an entry; it is shown as far as it says something.
+        # A hand-written entry may be malformed; the rest of it is still shown.
         return None
 
 
@@ -101,17 +101,17 @@ def _output(workspace: Workspace, data: Mapping[str, Any]) -> tuple[str | None, 
 
 
 def cut_middle(text: str, head: int = _HEAD, tail: int = _TAIL) -> tuple[str, int]:
-    """The beginning and the end of a long text, and how many characters are left out between."""
+    """Return the beginning and the end of a long text, and the number of characters omitted between."""
     if len(text) <= head + tail:
         return text, 0
     left_out = len(text) - head - tail
-    return f"{text[:head]}\n[… {left_out} characters …]\n{text[-tail:]}", left_out
+    return f"{text[:head]}\n[… {left_out} characters omitted …]\n{text[-tail:]}", left_out
 
 
 def _ticket(workspace: Workspace, data: Mapping[str, Any]) -> dict[str, str]:
     name = data.get("ticket")
-    found = evidence_store(workspace).get_json(name) if isinstance(name, str) else None
-    evidence = found.get("evidence") if isinstance(found, dict) else None
+    stored = evidence_store(workspace).get_json(name) if isinstance(name, str) else None
+    evidence = stored.get("evidence") if isinstance(stored, dict) else None
     if not isinstance(evidence, dict):
         return {}
-    return {str(part): cut_middle(str(one))[0] for part, one in evidence.items()}
+    return {str(part): cut_middle(str(content))[0] for part, content in evidence.items()}

@@ -1,6 +1,6 @@
-"""Has anything changed? Answered from the sizes and times of files, so cheaply that it can be asked all the time.
+"""Detect changes from the sizes and times of files, cheaply enough to poll.
 
-What a page says is never decided by this: it only chooses when something is read again.
+This only decides when something is read again, never what a page says.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from donewhen.web.project_folder import ProjectFolder
 Topic = Literal["jobs", "missions", "runs"]
 TOPICS: tuple[Topic, ...] = get_args(Topic)
 Versions = tuple[int, ...]
-"""A number for each topic, in their order, which grows when something about it changes."""
+"""One number per topic, in the order of TOPICS, which grows with each change."""
 
 _DEEPEST = 3
 _MOST_FILES = 20_000
@@ -36,7 +36,7 @@ class _Stat(NamedTuple):
 
 
 class FileWatch:
-    """The versions of everything. One look serves all who ask while it is made."""
+    """The versions of all topics. Concurrent callers share one scan."""
 
     def __init__(self, place: ProjectFolder) -> None:
         self._place = place
@@ -45,48 +45,48 @@ class FileWatch:
         self._next: asyncio.Task[None] | None = None
         self._running: asyncio.Task[None] | None = None
         self._name = secrets.token_hex(4)
-        # Of its own: pages that take long to make must not keep anybody from being told.
+        # Its own thread: slow pages must not delay change notifications.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="donewhen-watch")
         self.seconds = 0.0
-        """How long the last look took."""
+        """Duration of the last scan."""
 
     @property
     def versions(self) -> Versions:
-        return tuple(self._versions[one] for one in TOPICS)
+        return tuple(self._versions[topic] for topic in TOPICS)
 
     @property
     def mark(self) -> str:
-        """The versions in one word, by which a page knows whether it is of today; that of another start is another."""
+        """The versions as one string, different for each server start, so that a page knows whether it is current."""
         return ".".join([self._name, *map(str, self.versions)])
 
-    async def look(self) -> Versions:
-        """The versions as they are at some moment after this was called."""
-        # A look that is under way may have passed the file already that was changed just now, so the next one counts.
+    async def refresh(self) -> Versions:
+        """Scan the files, and return the versions at some moment after this call."""
+        # A running scan may already have passed a file that was changed just now, so wait for the next one.
         if self._next is None:
-            self._next = asyncio.create_task(self._after(self._running))
+            self._next = asyncio.create_task(self._read_after(self._running))
         await asyncio.shield(self._next)
         return self.versions
 
-    async def _after(self, earlier: asyncio.Task[None] | None) -> None:
+    async def _read_after(self, earlier: asyncio.Task[None] | None) -> None:
         if earlier is not None:
             await asyncio.wait([earlier])
         self._running, self._next = self._next, None
         began = time.monotonic()
-        found = await asyncio.get_running_loop().run_in_executor(self._thread, topic_signatures, self._place)
+        signatures = await asyncio.get_running_loop().run_in_executor(self._thread, topic_signatures, self._place)
         self.seconds = time.monotonic() - began
-        for topic, now in found.items():
+        for topic, now in signatures.items():
             if self._seen.get(topic) != now:
                 self._seen[topic] = now
                 self._versions[topic] += 1
 
 
 def changed_topics(before: Versions, now: Versions) -> tuple[Topic, ...]:
-    """The topics about which something is new."""
-    return tuple(topic for topic, one, other in zip(TOPICS, before, now, strict=True) if one != other)
+    """Return the topics that have changed."""
+    return tuple(topic for topic, old, new in zip(TOPICS, before, now, strict=True) if old != new)
 
 
 def topic_signatures(place: ProjectFolder) -> dict[Topic, int]:
-    """A number for all files of a topic, which is another as soon as one of them is."""
+    """Return a hash of all files per topic, which changes when one of them does."""
     missions = list(_missions(place))
     runs = [mission for mission in missions if mission.path.endswith("events.jsonl")]
     return {
@@ -109,7 +109,7 @@ def _jobs(place: ProjectFolder) -> Iterator[_Stat]:
             state / "unverified.jsonl",
         ]
     )
-    yield from _stats(one.path for one in workspace.places())
+    yield from _stats(plan_place.path for plan_place in workspace.places())
     yield from _below(workspace.folder / "ledger", 0)
 
 
@@ -119,14 +119,14 @@ def _missions(place: ProjectFolder) -> Iterator[_Stat]:
 
 
 def _below(folder: Path, deep: int) -> Iterator[_Stat]:
-    """The files in a folder, and in those inside it, as far as they say something; never more than can be looked at."""
+    """Yield the relevant files below a folder, up to a maximum depth and number."""
     waiting = [(str(folder), deep)]
     count = 0
     while waiting and count < _MOST_FILES:
         name, left = waiting.pop()
         try:
-            with os.scandir(name) as found:
-                entries = sorted(found, key=lambda one: one.name)
+            with os.scandir(name) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
         except OSError:
             continue
         for entry in entries:
@@ -145,5 +145,5 @@ def _stats(paths: Iterable[Path]) -> Iterator[_Stat]:
             yield _stat(str(path), path.stat(follow_symlinks=False))
 
 
-def _stat(path: str, found: os.stat_result) -> _Stat:
-    return _Stat(path, found.st_size, found.st_mtime_ns, found.st_ino)
+def _stat(path: str, status: os.stat_result) -> _Stat:
+    return _Stat(path, status.st_size, status.st_mtime_ns, status.st_ino)

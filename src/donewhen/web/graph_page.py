@@ -1,4 +1,4 @@
-"""Which job waits for which: layers from left to right, so that every arrow points forwards."""
+"""The dependency graph: jobs in layers from left to right, so that every arrow points forwards."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Node(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """From what has to be done before, to what waits for it; ``back`` where the two wait for each other in a circle."""
+    """An arrow from a dependency to the job that depends on it; ``back`` if it is part of a cycle."""
 
     start: str
     end: str
@@ -41,16 +41,16 @@ class Drawing(NamedTuple):
     height: int
 
 
-def graph_page(asked: PageRequest) -> PageContent:
-    """The graph, and the same as a list."""
-    if asked.place.workspace is None:
-        return PageContent("no_jobs.html", "Graph", {"missions": asked.place.missions()}, room="graph")
-    jobs = asked.survey().jobs
-    named = {one for job in jobs for one in job.depends_on}
-    linked = [one for one in jobs if one.depends_on or one.id in named]
-    alone = [one for one in jobs if not one.depends_on and one.id not in named]
+def graph_page(request: PageRequest) -> PageContent:
+    """Return the graph, and the same as a list."""
+    if request.place.workspace is None:
+        return PageContent("no_jobs.html", "Graph", {"missions": request.place.missions()}, room="graph")
+    jobs = request.survey().jobs
+    named = {name for job in jobs for name in job.depends_on}
+    linked = [job for job in jobs if job.depends_on or job.id in named]
+    alone = [job for job in jobs if not job.depends_on and job.id not in named]
     chosen = _chosen(linked)
-    known = {one.id for one in jobs}
+    known = {job.id for job in jobs}
     values = {
         "drawing": drawing(chosen),
         "shown": len(chosen),
@@ -67,7 +67,7 @@ def graph_page(asked: PageRequest) -> PageContent:
 
 
 def _chosen(jobs: Sequence[JobRecord]) -> list[JobRecord]:
-    """As many as can be looked at: what is open before what is over, otherwise in their order."""
+    """Return at most MOST jobs: open jobs before finished ones, otherwise in their order."""
     if len(jobs) <= MOST:
         return list(jobs)
     picked = {job.id for job in sorted(jobs, key=lambda job: job.status in ("done", "cancelled"))[:MOST]}
@@ -100,38 +100,44 @@ def drawing(jobs: Sequence[JobRecord]) -> Drawing:
 
 
 def layers(above: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """For each job one more than the highest of those that it waits for; in a circle, the first one met gives way."""
-    found: dict[str, int] = {}
+    """Return the layer of each job: one more than its highest dependency; a cycle is broken at the first job met."""
+    layer_of: dict[str, int] = {}
     for first in above:
         stack, path = [first], set()
         while stack:
             name = stack[-1]
-            if name in found:
+            if name in layer_of:
                 stack.pop()
                 continue
             path.add(name)
-            waiting = [one for one in above[name] if one not in found and one not in path]
+            waiting = [
+                dependency for dependency in above[name] if dependency not in layer_of and dependency not in path
+            ]
             if waiting:
                 stack += waiting
                 continue
-            found[name] = 1 + max((found[one] for one in above[name] if one in found), default=-1)
+            layer_of[name] = 1 + max(
+                (layer_of[dependency] for dependency in above[name] if dependency in layer_of), default=-1
+            )
             path.discard(name)
             stack.pop()
-    return found
+    return layer_of
 
 
 def _untangle(rows: Mapping[int, list[str]], above: Mapping[str, Sequence[str]]) -> None:
-    """Move each job to the middle of its neighbours, forwards and backwards a few times."""
+    """Reorder each layer by the mean position of its neighbours, in a few sweeps, to reduce crossings."""
     below: dict[str, list[str]] = defaultdict(list)
     for name, names in above.items():
-        for one in names:
-            below[one].append(name)
+        for dependency in names:
+            below[dependency].append(name)
     for sweep in range(_SWEEPS):
         forwards = sweep % 2 == 0
         place = {name: at / max(1, len(names)) for names in rows.values() for at, name in enumerate(names)}
         for number in sorted(rows, reverse=not forwards):
             near = above if forwards else below
-            rows[number].sort(key=lambda name: _middle([place[one] for one in near.get(name, ())], place[name]))
+            rows[number].sort(
+                key=lambda name: _middle([place[neighbour] for neighbour in near.get(name, ())], place[name])
+            )
             place |= {name: at / max(1, len(rows[number])) for at, name in enumerate(rows[number])}
 
 

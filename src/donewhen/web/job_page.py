@@ -1,4 +1,4 @@
-"""One job: what its gates say now, why, what was agreed, what was shown, and everything that happened."""
+"""The page of a job: gates, contract, evidence, dependencies, score and ledger."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from donewhen.jobs.lifecycle.completion import promise_on_record
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History
-from donewhen.web.evidence import shown_evidence
+from donewhen.web.evidence import evidence_views
 from donewhen.web.page_request import PageRequest
 from donewhen.web.project_folder import PageNotFoundError
 from donewhen.web.rendering import PageContent
@@ -31,14 +31,14 @@ _RUNS = 20
 
 
 class Difference(NamedTuple):
-    """A change since the agreement, with the place at which it can be seen."""
+    """A change since the agreement, with its place in the plan."""
 
     change: TermsChange
     place: str
 
 
-class ContractShown(NamedTuple):
-    """What was agreed about a job or its project, and what has changed since."""
+class ContractView(NamedTuple):
+    """The contract of a job or its project, and the changes since."""
 
     chain: str
     state: str
@@ -48,15 +48,15 @@ class ContractShown(NamedTuple):
     problems: tuple[tuple[str, str], ...]
 
 
-class EventShown(NamedTuple):
+class EventView(NamedTuple):
     """A line of the ledger."""
 
     entry: Entry
-    told: str
+    text: str
 
 
 class Neighbour(NamedTuple):
-    """A job before or after this one; ``job`` is None where there is none of that name."""
+    """A dependency or a dependent job; ``job`` is None if it does not exist."""
 
     id: str
     job: JobRecord | None
@@ -64,14 +64,14 @@ class Neighbour(NamedTuple):
     why: str = ""
 
 
-def job_page(asked: PageRequest) -> PageContent:
-    """The page of a job. Nothing is run; the gates are asked about what is there now."""
-    workspace = asked.place.jobs()
-    seen = asked.survey()
-    name = asked.names["job"]
-    record = next((one for one in seen.jobs if one.id == name), None)
+def job_page(request: PageRequest) -> PageContent:
+    """Return the page of a job. Evaluates the gates now, without running commands."""
+    workspace = request.place.jobs()
+    survey = request.survey()
+    name = request.names["job"]
+    record = next((candidate for candidate in survey.jobs if candidate.id == name), None)
     if record is None:
-        broken = [problem for problem in seen.problems if name in problem.where or name in problem.message]
+        broken = [problem for problem in survey.problems if name in problem.where or name in problem.message]
         if broken:
             raise DonewhenError(broken[0].message, where=broken[0].where, next_step="Repair the file.")
         raise PageNotFoundError(f"There is no job {name!r}.", next_step="donewhen status")
@@ -79,8 +79,8 @@ def job_page(asked: PageRequest) -> PageContent:
     facts = facts_of(workspace, job)
     evaluation = evaluate(facts)
     chain = workspace.ledger.read(job.id)
-    by_id = {one.id: one for one in seen.jobs}
-    limit = len(chain.entries) if asked.query.get("all") else _EVENTS
+    by_id = {job_record.id: job_record for job_record in survey.jobs}
+    limit = len(chain.entries) if request.query.get("all") else _EVENTS
     values: dict[str, Any] = {
         "job": job,
         "record": record,
@@ -88,19 +88,19 @@ def job_page(asked: PageRequest) -> PageContent:
         "evaluation": evaluation,
         "meaning": _meaning,
         "standings": facts.evidence,
-        "ids": _marks(facts.evidence),
+        "ids": _states_by_entry(facts.evidence),
         "asserted": _asserted(workspace, job),
         "components": evaluation.score.components,
         "titles": TITLES,
         "contracts": tuple(_contract(proposal) for proposal in agreement_proposals(workspace, [job])),
-        "runs": shown_evidence(workspace, chain.entries, facts.evidence, _RUNS),
+        "runs": evidence_views(workspace, chain.entries, facts.evidence, _RUNS),
         "run_count": sum(entry.type == "ran" for entry in chain.entries),
         "before": [
             Neighbour(dependency.id, by_id.get(dependency.id), dependency.state, dependency.why)
             for dependency in facts.dependencies
         ],
-        "after": [Neighbour(one.id, one) for one in seen.jobs if job.id in one.depends_on],
-        "events": [EventShown(entry, entry_text(entry)) for entry in reversed(chain.entries[-limit:])],
+        "after": [Neighbour(dependent.id, dependent) for dependent in survey.jobs if job.id in dependent.depends_on],
+        "events": [EventView(entry, entry_text(entry)) for entry in reversed(chain.entries[-limit:])],
         "event_count": len(chain.entries),
         "breaks": chain.breaks,
         "promise": _promise(workspace, facts.history, job.id),
@@ -111,12 +111,12 @@ def job_page(asked: PageRequest) -> PageContent:
 
 
 def _meaning(reason: GateReason) -> str:
-    """What to do about it, in general."""
+    """Return the general next step for a reason."""
     return GATE_REASONS[reason.code].next_step
 
 
-def _marks(statuses: Sequence[EvidenceStatus]) -> dict[int, str]:
-    """For each run that a need rests on, how that stands now."""
+def _states_by_entry(statuses: Sequence[EvidenceStatus]) -> dict[int, str]:
+    """Return the current state by ledger entry, for entries that a requirement uses."""
     return {status.entry.seq: status.state for status in statuses if status.entry is not None}
 
 
@@ -126,10 +126,10 @@ def _asserted(workspace: Workspace, job: Any) -> tuple[str, ...]:
     return ()
 
 
-def _contract(proposal: AgreementProposal) -> ContractShown:
+def _contract(proposal: AgreementProposal) -> ContractView:
     agreement = proposal.agreement
     seal = agreement.seal
-    return ContractShown(
+    return ContractView(
         proposal.chain,
         agreement.state,
         seal.entry.at if seal else "",
@@ -140,7 +140,7 @@ def _contract(proposal: AgreementProposal) -> ContractShown:
 
 
 def _promise(workspace: Workspace, history: History, job: str) -> dict[str, Any] | None:
-    """The promise of a job that is done, and whether it still holds."""
+    """Return the promise of a completed job, and whether it is still valid."""
     promise = promise_on_record(job, history)
     if promise is None or history.completed is None:
         return None

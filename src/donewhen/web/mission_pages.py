@@ -1,4 +1,4 @@
-"""Missions: how good the judge is, by which rules, what it learned and from whom."""
+"""The mission pages: the judge's quality, its rules, its runs and people's agreement."""
 
 from __future__ import annotations
 
@@ -56,30 +56,30 @@ class RunRow(NamedTuple):
 
 
 def read_mission_to_show(folder: Path) -> Mission:
-    """A mission for looking at: its overrides are code, and looking runs nobody's code."""
+    """Read a mission for display, without running its override code."""
     return read_mission(folder, code=False)
 
 
-def missions_page(asked: PageRequest) -> PageContent:
-    """All missions."""
-    rows = [_row(asked, name, folder) for name, folder in asked.place.missions().items()]
+def missions_page(request: PageRequest) -> PageContent:
+    """Return the list of missions."""
+    rows = [_row(request, name, folder) for name, folder in request.place.missions().items()]
     return PageContent("missions.html", "Missions", {"rows": rows, "share": share, "status": STATUS}, room="missions")
 
 
-def mission_page(asked: PageRequest) -> PageContent:
-    """One mission."""
-    name = asked.names["mission"]
-    mission = read_mission_to_show(asked.place.mission(name))
+def mission_page(request: PageRequest) -> PageContent:
+    """Return the page of one mission."""
+    name = request.names["mission"]
+    mission = read_mission_to_show(request.place.mission(name))
     runs = [RunRow(folder.name, read_report(folder)) for folder in reversed(run_folders(mission))]
     newest = next((run.report for run in runs if run.report is not None), None)
     guidance = _or_none(mission.guidance)
-    drifted = _or_none(lambda: judge_drift(mission))
+    drift = _or_none(lambda: judge_drift(mission))
     people = _or_none(lambda: people_agreement(mission))
     values: dict[str, Any] = {
         "name": name,
         "mission": mission,
         "guidance": guidance,
-        "accepted": _accepted(asked, name, mission),
+        "accepted": _accepted(request, name, mission),
         "runs": runs,
         "status": STATUS,
         "share": share,
@@ -87,27 +87,27 @@ def mission_page(asked: PageRequest) -> PageContent:
         "headline": headline(newest) if newest else "",
         "sections": markup(learning_sections(newest)) if newest else "",
         "steps": _steps(mission) if guidance is not None else (),
-        "drift": drifted,
-        "drift_plot": markup(mission_drift_plot(drifted)) if drifted is not None else "",
+        "drift": drift,
+        "drift_plot": markup(mission_drift_plot(drift)) if drift is not None else "",
         "people": people,
     }
     return PageContent("mission.html", f"Mission {name}", values, room="missions")
 
 
-def mission_drift_plot(found: Drift) -> str:
-    """How often judge and people agree, over time, beside the share below which it is an alarm."""
-    points = found.points[-_POINTS:]
+def mission_drift_plot(drift: Drift) -> str:
+    """Return a plot of the agreement of judge and people over time, with the alarm threshold."""
+    points = drift.points[-_POINTS:]
     if not points:
         return ""
     lines = [
         plots.PlotLine("judge and people agree", [point.share for point in points], "now"),
-        plots.PlotLine("alarm below", [found.threshold] * len(points), "bad"),
+        plots.PlotLine("alarm below", [drift.threshold] * len(points), "bad"),
     ]
-    title = f"Agreement over the newest {found.window} verdicts of people"
+    title = f"Agreement over the newest {drift.window} verdicts of people"
     return plots.curve(title, [point.number for point in points], lines)
 
 
-def _row(asked: PageRequest, name: str, folder: Path) -> MissionRow:
+def _row(request: PageRequest, name: str, folder: Path) -> MissionRow:
     try:
         mission = read_mission_to_show(folder)
         guidance = mission.guidance()
@@ -115,34 +115,34 @@ def _row(asked: PageRequest, name: str, folder: Path) -> MissionRow:
         return MissionRow(name, None, None, 0, None, False, str(error))
     runs = run_folders(mission)
     last = next((report for run in reversed(runs) if (report := read_report(run)) is not None), None)
-    holds = _accepted(asked, name, mission)
-    drifted = _or_none(lambda: judge_drift(mission))
+    accepted = _accepted(request, name, mission)
+    drift = _or_none(lambda: judge_drift(mission))
     return MissionRow(
         name,
         guidance.step,
-        holds.step if holds else None,
+        accepted.step if accepted else None,
         len(runs),
         last,
-        drifted is not None and drifted.alarm,
+        drift is not None and drift.alarm,
     )
 
 
-def _accepted(asked: PageRequest, name: str, mission: Mission) -> AcceptedGuidance | None:
-    """The step that gates follow; None where no gates can ask this mission."""
-    workspace = asked.place.workspace
+def _accepted(request: PageRequest, name: str, mission: Mission) -> AcceptedGuidance | None:
+    """Return the guidance step that gates use; None if no gate can use this mission."""
+    workspace = request.place.workspace
     return None if workspace is None else _or_none(lambda: accepted_guidance(workspace, name, mission))
 
 
 def _steps(mission: Mission) -> tuple[Step, ...]:
-    """The newest steps of the guidance, each beside the one before."""
+    """Return the newest steps of the guidance, each with its changes."""
     store = mission.store
     if not store.exists:
         return ()
-    found = []
+    steps = []
     for revision in reversed(store.history()[-_STEPS:]):
         with suppress(DonewhenError):
-            found.append(_step(revision, store.at(revision.step - 1), store.at(revision.step)))
-    return tuple(found)
+            steps.append(_step(revision, store.at(revision.step - 1), store.at(revision.step)))
+    return tuple(steps)
 
 
 def _step(revision: Revision, before: Guidance, after: Guidance) -> Step:
@@ -152,14 +152,14 @@ def _step(revision: Revision, before: Guidance, after: Guidance) -> Step:
 
 
 def markup(text: str) -> Any:
-    """What ``donewhen.reports`` has made: markup already, with everything foreign in it escaped."""
+    """Mark output of ``donewhen.reports`` as safe: it is markup in which untrusted text is escaped."""
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704 - see above
 
 
-def _or_none(ask: Callable[[], T]) -> T | None:
-    """An answer, where there is one: what can't be read is said by the page that is about it."""
+def _or_none(read: Callable[[], T]) -> T | None:
+    """Return the result of ``read``, or None on an error, which the page about it reports."""
     with suppress(DonewhenError, OSError):
-        return ask()
+        return read()
     return None

@@ -1,4 +1,4 @@
-"""One rendering for all who ask for the same: at the same time, or while nothing has changed."""
+"""Cache rendered pages: one rendering for all equal requests while nothing has changed."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ T = TypeVar("T")
 _MOST = 128
 
 
-class _Made(NamedTuple):
+class _CachedPage(NamedTuple):
     version: Hashable
     task: asyncio.Task[Any]
 
 
 class PageCache:
-    """What was made of which version. Bounded: what nobody has asked for longest is forgotten."""
+    """Rendered pages by key and version. Bounded: the least recently used page is dropped."""
 
     def __init__(self, most: int = _MOST) -> None:
-        self._made: OrderedDict[Hashable, _Made] = OrderedDict()
+        self._pages: OrderedDict[Hashable, _CachedPage] = OrderedDict()
         self._most = most
         self.count = 0
-        """How often something was made."""
+        """How often a page was rendered."""
 
-    async def made(self, key: Hashable, version: Hashable, make: Callable[[], T], *, keep: bool = True) -> T:
-        """What ``make`` returns, in a thread of its own. Without ``keep`` it is shared only while it is being made."""
-        known = self._made.get(key)
+    async def get_or_make(self, key: Hashable, version: Hashable, make: Callable[[], T], *, keep: bool = True) -> T:
+        """Return the result of ``make``, run in a thread. Without ``keep`` it is shared only while it is being made."""
+        known = self._pages.get(key)
         if known is None or known.version != version or (known.task.done() and not keep) or _failed(known.task):
-            known = _Made(version, asyncio.create_task(asyncio.to_thread(make)))
+            known = _CachedPage(version, asyncio.create_task(asyncio.to_thread(make)))
             self.count += 1
-            self._made[key] = known
-        self._made.move_to_end(key)
-        while len(self._made) > self._most:
-            self._made.popitem(last=False)
-        # Shielded: who asked first may leave, and the others still want it.
+            self._pages[key] = known
+        self._pages.move_to_end(key)
+        while len(self._pages) > self._most:
+            self._pages.popitem(last=False)
+        # Shielded: the first requester may disconnect while others still wait.
         result: T = await asyncio.shield(known.task)
         return result
 

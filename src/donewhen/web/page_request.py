@@ -1,4 +1,4 @@
-"""What a page is made from: the address that was asked for, and what is known of the project by then."""
+"""The request for a page: the URL, and the survey of the project's jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from donewhen.web.reviewers import ReviewerSession
 
 
 class Surveys:
-    """The newest look at all jobs, made once for everybody who needs it."""
+    """The newest survey of all jobs, shared by all requests."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -35,26 +35,26 @@ class PageRequest(NamedTuple):
 
     place: ProjectFolder
     names: Mapping[str, str]
-    """The parts of the address that vary."""
+    """The path parameters."""
     query: Mapping[str, str]
     versions: Versions
     surveys: Surveys
     session: ReviewerSession | None = None
 
     def survey(self) -> Survey:
-        """All jobs at a glance."""
+        """Return the survey of all jobs."""
         return self.surveys.of(self.place.jobs(), self.versions[TOPICS.index("jobs")])
 
     def number(self, name: str, default: int = 1) -> int:
-        """A number from the query; nonsense is the default."""
+        """Return a number from the query; the default if it is not a valid number."""
         value = self.query.get(name, "")
         return int(value) if value.isascii() and value.isdecimal() and len(value) < 7 else default
 
 
 class View(NamedTuple):
-    """How a page is made, and when it is made anew."""
+    """How a page is made, and which topics make it stale."""
 
     make: Callable[[PageRequest], PageContent]
     topics: tuple[Topic, ...]
     keep: bool = True
-    """Whether the watched files are all that it depends on."""
+    """Whether the page depends only on watched files, so that it can be cached."""

@@ -1,4 +1,4 @@
-"""What is shown: a project with its jobs and missions, or a folder that is less than that."""
+"""The folder that is served: a project with jobs and missions, or one without jobs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from donewhen.judging.mission import MISSION_FILE
 
 
 class PageNotFoundError(DonewhenError):
-    """There is nothing under this address."""
+    """The page does not exist."""
 
     code = "not_there"
     exit_code = ExitCode.USAGE
 
 
 class ProjectFolder(NamedTuple):
-    """A folder, looked at anew for each page: jobs and missions may come while somebody is watching."""
+    """A folder, read again for each page, because jobs and missions may be added meanwhile."""
 
     start: Path
 
     @property
     def workspace(self) -> Workspace | None:
-        """The jobs here; None where there are none."""
+        """The workspace; None if there are no jobs."""
         try:
             return find_workspace(self.start)
         except WorkspaceError:
@@ -34,32 +34,32 @@ class ProjectFolder(NamedTuple):
 
     @property
     def root(self) -> Path:
-        found = self.workspace
-        return self.start if found is None else found.root
+        result = self.workspace
+        return self.start if result is None else result.root
 
     def missions(self) -> dict[str, Path]:
-        """The folders of the missions, by the names that they have in addresses."""
+        """Return the mission folders by the names used in URLs."""
         root = self.root
         try:
-            found = mission_folders(root, load(root))
+            result = mission_folders(root, load(root))
         except ConfigError:
-            # Settings that can't be read are said where they matter; looking goes on.
-            found = {}
+            # Unreadable settings are reported elsewhere; pages still work.
+            result = {}
         for folder in (root, self.start):
             if (folder / MISSION_FILE).is_file():
-                found.setdefault(folder.name, folder)
-        return found
+                result.setdefault(folder.name, folder)
+        return result
 
     def mission(self, name: str) -> Path:
-        """A mission's folder. The name is looked up and never becomes part of a path."""
-        found = self.missions().get(name)
-        if found is None:
+        """Return a mission's folder. The name is looked up and never used in a path."""
+        result = self.missions().get(name)
+        if result is None:
             raise PageNotFoundError(f"There is no mission {name!r}.", next_step="donewhen mission init")
-        return found
+        return result
 
     def jobs(self) -> Workspace:
-        """The jobs, for a page that needs some."""
-        found = self.workspace
-        if found is None:
-            raise PageNotFoundError("There are no jobs here.", next_step="Begin with: donewhen init")
-        return found
+        """Return the workspace, or raise PageNotFoundError if there are no jobs."""
+        result = self.workspace
+        if result is None:
+            raise PageNotFoundError("There are no jobs here.", next_step="Create a project: donewhen init")
+        return result

@@ -1,4 +1,4 @@
-"""Templates. Whatever is put into one is text: escaped always, and without what hides or turns what it says."""
+"""Render templates. Every value is escaped, and control and direction characters are removed."""
 
 from __future__ import annotations
 
@@ -19,47 +19,47 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 class PageContent(NamedTuple):
-    """A page before it is markup."""
+    """A page before rendering."""
 
     template: str
     title: str
     values: Mapping[str, Any] = {}
     topics: tuple[Topic, ...] = ()
-    """It is shown anew when one of these changes."""
+    """The page is rendered again when one of these changes."""
     room: str = ""
-    """Which of the rooms at the top it belongs to."""
+    """The navigation entry that the page belongs to."""
     status: int = 200
 
 
 def render_template(template: str, values: Mapping[str, Any]) -> str:
-    """A template with its values."""
+    """Render a template with its values."""
     made: str = _environment().get_template(template).render(values)
     return made
 
 
 def line(value: object, limit: int = 400) -> str:
-    """Any text as one harmless line."""
+    """Return any text as one sanitised line."""
     return one_line(str(value), limit)
 
 
 def text(value: object) -> str:
-    """Any text with its lines, harmless."""
+    """Return any text with its line breaks, sanitised."""
     return plain_text(str(value))
 
 
 def address(value: object) -> str:
-    """A name as a part of an address."""
+    """Quote a name as a part of a URL."""
     return quote(str(value), safe="")
 
 
 def query(values: Mapping[str, object]) -> str:
-    """A query string without what is empty."""
-    given = {name: value for name, value in values.items() if value not in ("", None)}
-    return f"?{urlencode(given)}" if given else "?"
+    """Return a query string without empty values."""
+    filled = {name: value for name, value in values.items() if value not in ("", None)}
+    return f"?{urlencode(filled)}" if filled else "?"
 
 
 def when(value: object) -> str:
-    """A moment as the files write it, for reading."""
+    """Format a timestamp for display."""
     return one_line(str(value), 40).replace("T", " ").removesuffix("Z")
 
 

@@ -1,4 +1,4 @@
-"""What needs a person, one after the other: what is asked, what the judge saw and said, and what people said."""
+"""The review pages: the queue, one item, and submitting a verdict."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ _HEAD, _TAIL = 12_000, 8_000
 
 
 class WaitingItem(NamedTuple):
-    """An item as it is shown."""
+    """A review item for display."""
 
     item: ReviewItem
     kind: str
     evidence: Mapping[str, str]
     seen: str
-    """The name of what is shown, so that a verdict is about that and nothing else."""
+    """The hash of the displayed content, so that a verdict applies only to it."""
 
 
-def queue_page(asked: PageRequest) -> PageContent:
-    """The queue."""
-    if asked.place.workspace is None:
-        return PageContent("no_jobs.html", "Review", {"missions": asked.place.missions()}, room="review")
-    found = review_queue(asked.place.jobs(), by=asked.session.by.name if asked.session else None)
-    kind = asked.query.get("kind", "")
-    chosen = [one for one in found if kind in ("", one.kind)]
+def queue_page(request: PageRequest) -> PageContent:
+    """Return the review queue."""
+    if request.place.workspace is None:
+        return PageContent("no_jobs.html", "Review", {"missions": request.place.missions()}, room="review")
+    items = review_queue(request.place.jobs(), by=request.session.by.name if request.session else None)
+    kind = request.query.get("kind", "")
+    chosen = [item for item in items if kind in ("", item.kind)]
     pages = max(1, -(-len(chosen) // _ON_A_PAGE))
-    page = min(max(1, asked.number("page")), pages)
+    page = min(max(1, request.number("page")), pages)
     values: dict[str, Any] = {
-        "waiting": [waiting_item(one) for one in chosen[(page - 1) * _ON_A_PAGE : page * _ON_A_PAGE]],
-        "total": len(found),
+        "waiting": [waiting_item(item) for item in chosen[(page - 1) * _ON_A_PAGE : page * _ON_A_PAGE]],
+        "total": len(items),
         "found": len(chosen),
-        "counts": Counter(one.kind for one in found),
+        "counts": Counter(item.kind for item in items),
         "kinds": KINDS,
         "kind": kind,
         "page": page,
@@ -59,34 +59,35 @@ def queue_page(asked: PageRequest) -> PageContent:
     return PageContent("review.html", "Review", values, room="review")
 
 
-def item_page(asked: PageRequest) -> PageContent:
-    """One item, with everything there is to know about it."""
-    found = _item(asked.place.jobs(), asked.names["item"], asked.session.by if asked.session else None)
+def item_page(request: PageRequest) -> PageContent:
+    """Return the page of one review item."""
+    item = _item(request.place.jobs(), request.names["item"], request.session.by if request.session else None)
     pairs: tuple[PeoplePair, ...] = ()
-    if found.mission is not None:
+    if item.mission is not None:
         with suppress(DonewhenError):
-            pairs = people_agreement(read_mission_to_show(asked.place.mission(found.mission))).pairs
+            pairs = people_agreement(read_mission_to_show(request.place.mission(item.mission))).pairs
     return PageContent(
-        "review_item.html", f"Review: {found.title}", {"one": waiting_item(found), "pairs": pairs}, room="review"
+        "review_item.html", f"Review: {item.title}", {"waiting": waiting_item(item), "pairs": pairs}, room="review"
     )
 
 
 def waiting_item(item: ReviewItem) -> WaitingItem:
-    """An item, with evidence that fits on a page."""
-    shown = {name: cut_middle(text, _HEAD, _TAIL)[0] for name, text in item.evidence.items()}
-    return WaitingItem(item, KINDS[item.kind], shown, _seen(item))
+    """Return an item with its evidence shortened for the page."""
+    evidence = {name: cut_middle(text, _HEAD, _TAIL)[0] for name, text in item.evidence.items()}
+    return WaitingItem(item, KINDS[item.kind], evidence, _content_hash(item))
 
 
 def submit_verdict(workspace: Workspace, name: str, fields: Mapping[str, str], by: Actor) -> str:
-    """Hand a person's verdict on, if what they saw is what is there; what became of it, in one sentence."""
+    """Record a person's verdict if the item is unchanged since it was displayed; return a one-sentence result."""
     write_missing_labels(workspace)
     item = _item(workspace, name, by)
     verdict = _verdict(fields.get("verdict", ""))
     if verdict not in item.settles:
-        raise UsageError(f"{verdict!r} is no answer to this.", next_step="Reload the page.")
-    if fields.get("seen") != _seen(item):
+        raise UsageError(f"{verdict!r} is not a possible verdict for this item.", next_step="Reload the page.")
+    if fields.get("seen") != _content_hash(item):
         raise UsageError(
-            "It was changed while you were looking at it, so nothing was recorded.", next_step="Look at it again."
+            "The item changed after the page was loaded, so nothing was recorded.",
+            next_step="Reload the page and review it again.",
         )
     reason = " ".join(fields.get("reason", "").split())[:_LONGEST_REASON]
     settled = record_verdict(workspace, item, verdict, Approval(by), reason)
@@ -94,13 +95,13 @@ def submit_verdict(workspace: Workspace, name: str, fields: Mapping[str, str], b
 
 
 def _item(workspace: Workspace, name: str, by: Actor | None) -> ReviewItem:
-    """An item by its whole id."""
-    found = next((one for one in review_queue(workspace, by=by.name if by else None) if one.id == name), None)
-    if found is None:
+    """Return the item with this full id."""
+    match = next((item for item in review_queue(workspace, by=by.name if by else None) if item.id == name), None)
+    if match is None:
         raise PageNotFoundError(
-            "This does not need a person any more, or is not there.", next_step="Look at the queue."
+            "This item no longer needs a review, or does not exist.", next_step="Go back to the queue."
         )
-    return found
+    return match
 
 
 def _verdict(word: str) -> Verdict:
@@ -108,9 +109,9 @@ def _verdict(word: str) -> Verdict:
         return "pass"
     if word == "fail":
         return "fail"
-    raise UsageError(f"{word!r} is no verdict.", next_step="A verdict is pass or fail.")
+    raise UsageError(f"{word!r} is not a verdict.", next_step="A verdict is pass or fail.")
 
 
-def _seen(item: ReviewItem) -> str:
-    said = None if item.said is None else [item.said.verdict, item.said.passes, item.said.fails]
-    return digest_of([item.id, item.kind, item.question, dict(item.evidence), said])
+def _content_hash(item: ReviewItem) -> str:
+    statement = None if item.said is None else [item.said.verdict, item.said.passes, item.said.fails]
+    return digest_of([item.id, item.kind, item.question, dict(item.evidence), statement])

@@ -1,7 +1,7 @@
-"""Whose verdict it is: links that are shown on a person's terminal, and the sessions that they open.
+"""Reviewer sign-in: one-time links printed on the terminal, and the sessions that they open.
 
-A cookie does not know ports: every server on this machine gets to see those of all others, also one that an agent has
-started. So the cookie of a session is bound to a path that nobody else knows, and browsers keep it to that path.
+Cookies are not separated by port: every server on this machine receives them, including one started by an agent.
+So the session cookie is bound to a secret path, and browsers send it only there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_SESSIONS = 100
 
 
 class ReviewerSession(NamedTuple):
-    """Somebody who has signed in."""
+    """The session of a signed-in reviewer."""
 
     id: str
     by: Actor
@@ -28,36 +28,36 @@ class ReviewerSession(NamedTuple):
 
     @property
     def base(self) -> str:
-        """What stands before every address of theirs."""
+        """The prefix of every URL in this session."""
         return f"/as/{self.id}"
 
     @property
     def csrf(self) -> str:
-        """What a form of theirs has to carry: made from their secret, and of no use without it."""
+        """The CSRF token of the session's forms, derived from its secret."""
         return digest(f"csrf {self.secret}".encode()).partition(":")[2]
 
 
 class Reviewers:
-    """Those who may give a verdict here. Each has one link at a time, which works once."""
+    """The people who may give verdicts. Each has one sign-in link at a time, which works once."""
 
     def __init__(self, named: tuple[Actor, ...], why_not: str = "") -> None:
         self.named = named
         self.why_not = why_not
-        """Why nobody may, where nobody may."""
-        self._links = {one.name: secrets.token_urlsafe(24) for one in named}
+        """Why no one may give verdicts, if so."""
+        self._links = {person.name: secrets.token_urlsafe(24) for person in named}
         self._sessions: dict[str, ReviewerSession] = {}
 
     def link(self, name: str) -> str:
-        """The part of the address that signs somebody in, once."""
+        """Return the path of the one-time sign-in link."""
         return f"/sign-in?{urlencode({'as': name, 'secret': self._links[name]})}"
 
     def fits(self, name: str, secret: str) -> bool:
-        """Whether a link is the one that was shown last."""
+        """Whether the secret belongs to the person's current link."""
         return name in self._links and constant_time_equal(secret, self._links[name])
 
     def sign_in(self, name: str, secret: str) -> ReviewerSession | None:
-        """Use a link up."""
-        by = next((one for one in self.named if one.name == name), None)
+        """Consume a link and return the new session; None if the link is not valid."""
+        by = next((person for person in self.named if person.name == name), None)
         if by is None or not self.fits(name, secret):
             return None
         self._links[name] = secrets.token_urlsafe(24)
@@ -68,10 +68,12 @@ class Reviewers:
         return session
 
     def session(self, identifier: str, cookies: Mapping[str, str]) -> ReviewerSession | None:
-        """The session of an address, if the browser has its cookie."""
-        found = self._sessions.get(identifier)
+        """Return the session with this id, if the cookies contain its secret."""
+        session = self._sessions.get(identifier)
         return (
-            found if found is not None and constant_time_equal(cookies.get(SESSION_COOKIE, ""), found.secret) else None
+            session
+            if session is not None and constant_time_equal(cookies.get(SESSION_COOKIE, ""), session.secret)
+            else None
         )
 
     def sign_out(self, session: ReviewerSession) -> None:

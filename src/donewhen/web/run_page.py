@@ -1,4 +1,4 @@
-"""A run of the learner, while it is at work and after: nothing but a fold over its events."""
+"""The page of a learning run, during and after it, computed from its events."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _CHANGES = 40
 _LARGEST = 256 * 1024 * 1024
 
 
-def run_page(asked: PageRequest) -> PageContent:
-    """A run as far as it has come."""
-    name, wanted = asked.names["mission"], asked.names["run"]
-    mission = read_mission_to_show(asked.place.mission(name))
-    folder = next((one for one in run_folders(mission) if one.name == wanted), None)
+def run_page(request: PageRequest) -> PageContent:
+    """Return the page of a run in its current state."""
+    name, wanted = request.names["mission"], request.names["run"]
+    mission = read_mission_to_show(request.place.mission(name))
+    folder = next((candidate for candidate in run_folders(mission) if candidate.name == wanted), None)
     if folder is None:
         raise PageNotFoundError(f"There is no run {wanted!r}.", next_step=f"donewhen learn {name}")
     if (folder / EVENTS).stat().st_size > _LARGEST:
         raise DonewhenError(
-            "The run has more events than a page can follow.", where=str(folder), next_step="See its report.html."
+            "The run has too many events for this page.", where=str(folder), next_step="See its report.html."
         )
     state = run_state_of(folder)
     report = read_report(folder)
@@ -51,7 +51,7 @@ def run_page(asked: PageRequest) -> PageContent:
         "spent": _spent(state.spent),
         "curve": markup(plots.curve("Accuracy after each epoch", numbers, lines)) if numbers else "",
         "changes": list(reversed(state.changes))[:_CHANGES],
-        "waiting": sum(one.fate == "waiting" for one in state.pool.values()),
+        "waiting": sum(hypothesis.fate == "waiting" for hypothesis in state.pool.values()),
         "report": report,
         "headline": headline(report) if report else "",
         "sections": markup(learning_sections(report)) if report else "",

@@ -1,4 +1,4 @@
-"""Everything that lives as long as the server does."""
+"""The state of a running server."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Scope = MutableMapping[str, Any]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-"""ASGI, as its specification has it."""
+"""An ASGI application."""
 
 _MOST_NOTES = 100
 
 
 class ServerState:
-    """What is shown, to whom, and who is watching."""
+    """The served folder, the access rules, the reviewers, the viewers and the caches."""
 
     def __init__(
         self, place: ProjectFolder, door: AccessPolicy, people: Reviewers, tell: Callable[[str], None]
@@ -37,18 +37,18 @@ class ServerState:
         self.people = people
         self.watch = FileWatch(place)
         self.viewers = Viewers(self.watch)
-        self.memory = PageCache()
+        self.pages = PageCache()
         self.surveys = Surveys()
         self.url = ""
         self._tell = tell
         self._notes: OrderedDict[str, str] = OrderedDict()
 
     async def tell(self, text: str) -> None:
-        """Say something on the terminal of whoever started this, which may be slow."""
+        """Print a message on the server's terminal, in a thread because it may be slow."""
         await asyncio.to_thread(self._tell, text)
 
     def leave_note(self, text: str) -> str:
-        """Keep what became of a form for the page that is shown after it; the name under which it is found there."""
+        """Store the result message of a form for the next page; return its key."""
         name = secrets.token_urlsafe(8)
         self._notes[name] = text
         while len(self._notes) > _MOST_NOTES:

@@ -1,4 +1,4 @@
-"""The files that pages load."""
+"""The static files that pages load."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf
 
 
 def static_files() -> dict[str, Path]:
-    """Every file that there is, by its name; a name in an address is looked up here, and never becomes a path."""
+    """Return all static files by name. A name in a URL is looked up here and never used as a path."""
     here = Path(__file__).parent
-    found = {path.name: path for path in (here / "static").iterdir() if path.suffix in TYPES}
-    found["report.css"] = here.parent / "reports" / "page.css"
-    # Found without importing it: to us the package is a folder with a file in it.
+    files = {path.name: path for path in (here / "static").iterdir() if path.suffix in TYPES}
+    files["report.css"] = here.parent / "reports" / "page.css"
+    # Located without importing it: only the file in the package's folder is needed.
     try:
         spec = importlib.util.find_spec("js_lib_htmx")
     except ImportError:
         spec = None
     if spec is None or spec.origin is None:
         raise MissingExtraError("The page", "web")
-    return found | {"htmx.min.js": Path(spec.origin).parent / "static" / "htmx" / "htmx.min.js"}
+    return files | {"htmx.min.js": Path(spec.origin).parent / "static" / "htmx" / "htmx.min.js"}

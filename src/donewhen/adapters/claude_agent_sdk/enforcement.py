@@ -71,7 +71,7 @@ class Enforcement(Generic[OutputT]):
         if self.output is not None or hook_payloads.is_busy(event):
             return answers.NOTHING
         if self.guard is not None:
-            decision = await self.guard.adecide(self.context(self._said(event), "end_turn"))
+            decision = await self.guard.adecide(self.context(self._last_message(event), "end_turn"))
             if not decision.allow:
                 refuse = answers.spec_refuse_stop if self.dialect == "spec" else hook_payloads.refuse_stop
                 return refuse(decision.feedback)
@@ -114,7 +114,7 @@ class Enforcement(Generic[OutputT]):
             self.report = decision.report
         return decision
 
-    def _said(self, event: Event) -> object:
+    def _last_message(self, event: Event) -> object:
         return event.get("last_assistant_message") or self.last_words
 
 

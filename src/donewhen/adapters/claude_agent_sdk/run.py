@@ -79,8 +79,8 @@ class Run(Generic[OutputT]):
                 with suppress(Exception):
                     await client.stop_task(task["task_id"])
         except self._sdk.ClaudeSDKError as error:
-            said = " ".join([str(error), *self._complaints[-3:]])
-            raise AdapterError(f"The Claude Agent SDK failed: {one_line(said, 600)}") from error
+            details = " ".join([str(error), *self._complaints[-3:]])
+            raise AdapterError(f"The Claude Agent SDK failed: {one_line(details, 600)}") from error
         finally:
             await client.disconnect()
         self._settle(result)

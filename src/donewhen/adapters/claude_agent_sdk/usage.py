@@ -21,10 +21,10 @@ def usage_of_run(result: Any) -> TokenUsage:
     if not by_model:
         return usage_of_call(result.usage or {})
     total = TokenUsage()
-    for one in by_model.values():
-        cached = one.get("cacheReadInputTokens", 0)
-        given = one.get("inputTokens", 0) + cached + one.get("cacheCreationInputTokens", 0)
-        total += TokenUsage(given, one.get("outputTokens", 0), cached)
+    for usage in by_model.values():
+        cached = usage.get("cacheReadInputTokens", 0)
+        given = usage.get("inputTokens", 0) + cached + usage.get("cacheCreationInputTokens", 0)
+        total += TokenUsage(given, usage.get("outputTokens", 0), cached)
     return total
 
 

@@ -50,7 +50,7 @@ def listed_hooks(folder: Path, timeout: float = 20.0) -> list[dict[str, Any]] | 
         patience.cancel()
         process.kill()
         process.communicate()
-    raise AdapterError("Codex did not say which hooks it knows; it may be too old.", next_step="codex --version")
+    raise AdapterError("Codex did not list its hooks; it may be too old.", next_step="codex --version")
 
 
 def _hooks_in(line: str) -> list[dict[str, Any]] | None:

@@ -95,7 +95,7 @@ class _Run(Generic[OutputT]):
             try:
                 turn = self.adapter.model.respond(self._request())
             except ModelError as error:
-                return self._cut_off("error", said=str(error))
+                return self._cut_off("error", error_text=str(error))
             ended = self._take(turn)
             if ended is not None:
                 return ended
@@ -168,11 +168,11 @@ class _Run(Generic[OutputT]):
         self.session.dispatch(ToolInvoked(call.name, dict(call.arguments), result.success, result.message))
         self._add(Message("tool", result.message, name=call.name, is_error=not result.success))
 
-    def _cut_off(self, reason: StopReason, said: str | None = None) -> PromptResponse[OutputT]:
+    def _cut_off(self, reason: StopReason, error_text: str | None = None) -> PromptResponse[OutputT]:
         """The run ends without the agent having been let go: what does the check say now?"""
         report = None if self.guard is None else self.guard.conclude(self._context(self.text, reason))
         # What an API said of its failure is told, but is not the agent's output and is never judged as such.
-        self.text = said or self.text
+        self.text = error_text or self.text
         return self._response(reason, report)
 
     def _context(self, output: object, reason: StopReason) -> TaskCompletionContext:

@@ -1,11 +1,11 @@
-// Follows what happens, and listens to keys. Every page works without this file.
+// Live updates and keyboard shortcuts. Every page works without this file.
 "use strict";
 (() => {
   const page = () => document.getElementById("page");
   const live = document.querySelector("[data-live]");
   let stream = null;
 
-  const changed = (topics) => topics.forEach((one) => document.body.dispatchEvent(new Event(`changed-${one}`)));
+  const changed = (topics) => topics.forEach((topic) => document.body.dispatchEvent(new Event(`changed-${topic}`)));
 
   const open = () => {
     if (stream || document.hidden || !page()?.hasAttribute("hx-get")) return;
@@ -13,7 +13,7 @@
     stream.addEventListener("hello", (event) => {
       live.hidden = false;
       live.classList.remove("lost");
-      // Something happened between the page and the stream, or while nobody was connected.
+      // Something changed between loading the page and opening the stream, or while disconnected.
       if (event.data !== document.body.dataset.mark) changed(["jobs", "missions", "runs"]);
     });
     stream.addEventListener("changed", (event) => changed(event.data.split(" ")));
@@ -23,18 +23,18 @@
     stream?.close();
     stream = null;
   };
-  // A browser has few connections to one server: tabs that nobody sees give theirs back.
+  // Browsers limit connections per server, so hidden tabs close theirs.
   document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
   window.addEventListener("pagehide", close);
   window.addEventListener("pageshow", open);
 
-  // What is swapped in keeps what somebody has opened, chosen or begun to write.
+  // A swap keeps what the person has opened, selected or typed.
   const kept = { open: new Set(), chosen: null, typed: new Map(), focus: null };
   document.body.addEventListener("htmx:beforeSwap", (event) => {
     if (event.detail.target !== page()) return;
     if (!event.detail.isError) document.body.dataset.mark = event.detail.xhr.getResponseHeader("X-Donewhen-Mark") ?? "";
-    kept.open = new Set([...document.querySelectorAll("#page details[open][id]")].map((one) => one.id));
-    kept.typed = new Map([...document.querySelectorAll("#page input[id]:not([type=hidden])")].map((one) => [one.id, one.value]));
+    kept.open = new Set([...document.querySelectorAll("#page details[open][id]")].map((details) => details.id));
+    kept.typed = new Map([...document.querySelectorAll("#page input[id]:not([type=hidden])")].map((input) => [input.id, input.value]));
     kept.focus = document.activeElement?.id || null;
     kept.chosen = chosen()?.dataset.item ?? null;
   });
@@ -42,12 +42,12 @@
     if (event.detail.target !== page()) return;
     kept.open.forEach((id) => document.getElementById(id)?.setAttribute("open", ""));
     kept.typed.forEach((value, id) => {
-      const found = document.getElementById(id);
-      if (found && value) found.value = value;
+      const input = document.getElementById(id);
+      if (input && value) input.value = value;
     });
     if (kept.focus) document.getElementById(kept.focus)?.focus({ preventScroll: true });
-    // Where the chosen one is gone, none is: a key that is on its way must not meet another.
-    if (kept.chosen) choose(items().find((one) => one.dataset.item === kept.chosen), false);
+    // If the selected item is gone, select none: a pending key press must not hit another item.
+    if (kept.chosen) choose(items().find((item) => item.dataset.item === kept.chosen), false);
   });
 
   // The review queue.
@@ -57,14 +57,14 @@
     if (!item) return;
     chosen()?.classList.remove("chosen");
     item.classList.add("chosen");
-    // Nobody should have to decide on what they have not seen.
-    item.querySelectorAll("details").forEach((one) => (one.open = true));
+    // Show the evidence before a decision.
+    item.querySelectorAll("details").forEach((details) => (details.open = true));
     if (move) {
       item.focus({ preventScroll: true });
       item.scrollIntoView({ block: "nearest" });
     }
   };
-  // A key that was meant for the page before must not decide on this one, which nobody has read yet.
+  // A key press meant for the previous page must not decide an item that was not read yet.
   const SETTLED = 400;
   const give = (item, verdict) => {
     if (performance.now() > SETTLED) item?.querySelector(`button[name=verdict][value=${verdict}]`)?.click();

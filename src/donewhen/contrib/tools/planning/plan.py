@@ -133,7 +133,7 @@ def reduce_cancel(view: SliceView[Plan], event: CancelStep) -> Replace[Plan]:
             replace(
                 plan,
                 steps=(*plan.steps, closed),
-                dropped=tuple(one for one in plan.dropped if one.step_id != step.step_id),
+                dropped=tuple(other for other in plan.dropped if other.step_id != step.step_id),
             )
         )
     return _changed(replace(plan, steps=_put(plan.steps, closed)))
