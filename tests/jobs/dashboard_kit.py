@@ -11,7 +11,7 @@ from donewhen.dashboard.data import (
     Board,
     EventRow,
     GateReasonRow,
-    GateShown,
+    GateRow,
     JobRow,
     ProjectRow,
     ScorePoint,
@@ -119,7 +119,7 @@ def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: 
             "reward": (GateReasonRow("score_too_low", "The score is below what was agreed."),),
         }
     )
-    gates = tuple(GateShown(gate, gate not in closed, closed.get(gate, ())) for gate in GATES) if scores else ()
+    gates = tuple(GateRow(gate, gate not in closed, closed.get(gate, ())) for gate in GATES) if scores else ()
     name = f"WI-20260214-{number:03d}"
     verb = "start" if state == "planned" else "why"
     following = "Resolve truth failures: AC-2 (Five failures lock it) is not met: test_lock.py failed."

@@ -19,7 +19,7 @@ from donewhen.jobs.contract.agreement import (
     AgreementProposal,
     agree,
     agreement_proposals,
-    seal_in,
+    current_seal,
     seal_tightened_terms,
 )
 from donewhen.jobs.contract.decisions import Decision, decide
@@ -491,12 +491,12 @@ def test_a_seal_needs_terms_of_its_own() -> None:
         return Entry(1, None, "agreed", "2026-02-14T00:00:00Z", Actor("ada", "person"), data, "h")
 
     whole = {"how": "agreed", "terms": {"a": 1}, "hash": terms_hash({"a": 1})}
-    assert seal_in("X", [entry(whole)], Policy()) is not None
-    assert seal_in("X", [entry({**whole, "terms": [1]})], Policy()) is None
-    assert seal_in("X", [entry({**whole, "hash": None})], Policy()) is None
-    assert seal_in("X", [entry({"how": "agreed"})], Policy()) is None
-    assert seal_in("X", [entry(whole)._replace(type="ran")], Policy()) is None
-    assert seal_in("X", [], Policy()) is None
+    assert current_seal("X", [entry(whole)], Policy()) is not None
+    assert current_seal("X", [entry({**whole, "terms": [1]})], Policy()) is None
+    assert current_seal("X", [entry({**whole, "hash": None})], Policy()) is None
+    assert current_seal("X", [entry({"how": "agreed"})], Policy()) is None
+    assert current_seal("X", [entry(whole)._replace(type="ran")], Policy()) is None
+    assert current_seal("X", [], Policy()) is None
 
 
 def test_the_command_shows_what_changed_and_lets_a_person_agree_again(

@@ -22,7 +22,7 @@ from donewhen.jobs.ledger.ledger import Actor, first_link
 from donewhen.jobs.ledger.signing import key_id, new_key, open_key
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.receipts.attestation_check import AttestationVerdict, State, check_attestation
-from donewhen.jobs.receipts.attestation_file import LARGEST, AttestationFormError, read_attestation
+from donewhen.jobs.receipts.attestation_file import MAX_BYTES, AttestationFormError, read_attestation
 from donewhen.jobs.receipts.attesting import attest_job
 from donewhen.jobs.receipts.dsse import sign_envelope
 from sentences import assert_sentences
@@ -452,7 +452,7 @@ def test_what_is_no_attestation_is_refused_with_its_problem(made: Made) -> None:
         b"\xef\xbb\xbf" + text,
         text.replace(b'"title": "Parser"', b'"title": "Parser", "title": "Parser"'),
         text.replace(b'"score": ', b'"score": NaN, "x": ', 1),
-        b"x" * (LARGEST + 1),
+        b"x" * (MAX_BYTES + 1),
         b'{"a":' + b"[" * 9999 + b"]" * 9999 + b"}",
         b"{}",
         b'{"payload":1}',

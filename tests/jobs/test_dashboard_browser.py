@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from dashboard_kit import board, record, with_jobs, written
 
-from donewhen.dashboard.data import EventRow, GateReasonRow, GateShown, UnreadableJob
+from donewhen.dashboard.data import EventRow, GateReasonRow, GateRow, UnreadableJob
 from donewhen.jobs.board.views import dashboard_path
 from donewhen.jobs.lifecycle.rest import set_job_aside
 from sentences import assert_sentences
@@ -194,7 +194,7 @@ def test_what_was_edited_by_hand_is_marked(tmp_path: Path, look: Any) -> None:
 
 
 def test_hostile_titles_reasons_names_and_ids_are_text_everywhere(tmp_path: Path, look: Any, bench: Bench) -> None:
-    gates = (GateShown("truth", False, (GateReasonRow(HOSTILE, HOSTILE),)),)
+    gates = (GateRow("truth", False, (GateReasonRow(HOSTILE, HOSTILE),)),)
     jobs = [
         record(1, title=HOSTILE, status="blocked", blocked_reason=HOSTILE, next_action=HOSTILE, gates=gates,
                wave=HOSTILE, workstream=HOSTILE, workstream_title=HOSTILE,
@@ -275,7 +275,7 @@ def test_search_and_filters_choose_and_are_kept_in_the_address(tmp_path: Path, l
 
 
 def test_the_search_finds_reasons_and_next_actions_too(tmp_path: Path, look: Any) -> None:
-    gates = (GateShown("truth", False, (GateReasonRow("criterion_stale", "AC-7 was shown for something else."),)),)
+    gates = (GateRow("truth", False, (GateReasonRow("criterion_stale", "AC-7 was shown for something else."),)),)
     jobs = (
         record(1, gates=gates, status="in_progress"),
         record(2, next_action="Log execution evidence: none"),

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
 from donewhen.foundation.errors import ExitCode, MissingExtraError
-from donewhen.jobs.contract.agreement import agree, agreement_proposals, seal_in
+from donewhen.jobs.contract.agreement import agree, agreement_proposals, current_seal
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
@@ -269,7 +269,7 @@ def test_a_signed_entry_copied_later_into_its_own_chain_does_not_count(workspace
     agree(workspace, agreement_proposals(workspace, [jobs(workspace)[0]])[1], key)
     _copied(workspace, job.id, old.data)
     policy = Policy(keys=frozenset({str(key.key)}))
-    seal = seal_in(job.id, workspace.ledger.read(job.id).entries, policy)
+    seal = current_seal(job.id, workspace.ledger.read(job.id).entries, policy)
     assert seal is not None
     assert seal.terms["criteria"] == ["It is fast.", "It works as described."]
 

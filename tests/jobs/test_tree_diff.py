@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.evidence.tree_diff import commit_of, diff_since
+from donewhen.jobs.evidence.tree_diff import diff_since, resolve_commit
 from donewhen.jobs.plan.creating import create_project
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from sentences import assert_sentences, lines_with
@@ -295,6 +295,6 @@ def test_a_commit_that_is_not_there_and_no_git_at_all_have_no_changes(tree: Tree
 
 
 def test_the_commit_is_known_where_there_is_one(tree: Tree, tmp_path: Path) -> None:
-    assert commit_of(tree.root) is None
-    assert commit_of(tmp_path) is None
-    assert tree.save() == commit_of(tree.root)
+    assert resolve_commit(tree.root) is None
+    assert resolve_commit(tmp_path) is None
+    assert tree.save() == resolve_commit(tree.root)

@@ -22,7 +22,7 @@ import pytest
 import donewhen
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.board.tracker import tracker_path
-from donewhen.jobs.board.views import ViewFact, dashboard_path, jobs_shown_open, rebuild_views, update_views
+from donewhen.jobs.board.views import ViewFact, dashboard_path, open_jobs_on_dashboard, rebuild_views, update_views
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.gates.facts import facts_of
@@ -235,11 +235,11 @@ def test_a_new_job_is_in_the_views_at_once(bench: Bench, donewhen: Callable[...,
 def test_jobs_that_are_invalidated_are_shown_as_open_again(bench: Bench) -> None:
     first = bench.done("First")
     second = bench.done("Second", depends_on=[first.id])
-    assert jobs_shown_open(bench.workspace) == frozenset()
+    assert open_jobs_on_dashboard(bench.workspace) == frozenset()
     bench.start(first)
     bench.write(first, "The log has 13 lines.\n")
     assert bench.complete(first).done
-    assert jobs_shown_open(bench.workspace) == {second.id}
+    assert open_jobs_on_dashboard(bench.workspace) == {second.id}
     assert fresh(bench, second) == CURRENT
 
 
@@ -259,7 +259,7 @@ def test_open_is_what_is_neither_done_nor_cancelled(bench: Bench) -> None:
     decide(bench.workspace, fourth, Decision("cancel", "why"), ADA)
     set_job_aside(bench.workspace, first.id, BOT, reason="no network")
     rebuild_views(bench.workspace)
-    assert jobs_shown_open(bench.workspace) == {first.id, second.id}
+    assert open_jobs_on_dashboard(bench.workspace) == {first.id, second.id}
     assert third.id in dashboard(bench)["jobs"]
 
 
@@ -578,7 +578,7 @@ def test_views_that_are_not_there_are_not_current(bench: Bench) -> None:
     job = bench.job(agreed=False)
     shutil.rmtree(bench.workspace.base / "outputs", ignore_errors=True)
     assert fresh(bench, job) == ViewFact(tracker=False, dashboard=False)
-    assert jobs_shown_open(bench.workspace) == frozenset()
+    assert open_jobs_on_dashboard(bench.workspace) == frozenset()
 
 
 @pytest.mark.parametrize(

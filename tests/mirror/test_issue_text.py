@@ -15,9 +15,9 @@ from donewhen.jobs.issues.issue_text import (
     begin_mark,
     end_mark,
     escape_markdown,
+    expected_issue,
     first_difference,
     milestone_title,
-    wanted_issue,
     without_mentions,
     workstream_label,
 )
@@ -42,7 +42,7 @@ def job_of(
 
 
 def wanted(job: Job, workstream: str | None = None, milestone: str = "") -> IssueContent:
-    return wanted_issue(job, WHERE, workstream, milestone)
+    return expected_issue(job, WHERE, workstream, milestone)
 
 
 @pytest.mark.parametrize(

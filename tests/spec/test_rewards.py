@@ -19,7 +19,7 @@ from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.gates.evaluation import Evaluation, evaluate
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.gates.facts import facts_of
-from donewhen.jobs.issues.mirror_status import wanted_issue_of
+from donewhen.jobs.issues.mirror_status import expected_issue_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.ledger.ledger import Actor
@@ -86,7 +86,7 @@ class Project:
 
     def mirror(self, job: Job, **otherwise: str) -> None:
         """What a sync records that found the issue as it should be, or otherwise."""
-        wanted = wanted_issue_of(
+        wanted = expected_issue_of(
             self.workspace, self.workspace.project(), self.read(job), self.workspace.ledger.read(job.id).entries
         ).marks()
         seen = {"repo": "octo/demo", "number": 7, "url": "", "wanted": wanted, "observed": {**wanted, **otherwise}}

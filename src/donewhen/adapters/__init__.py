@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _PROTOCOLS = ("CompletionReport", "CompletionStatus", "PromptResponse", "ProviderAdapter")
 
-__getattr__ = lazy_attributes(__name__, {"AdapterError": "guard_choice"}, dict.fromkeys(_PROTOCOLS, "donewhen.protocols"))
+__getattr__ = lazy_attributes(
+    __name__, {"AdapterError": "guard_choice"}, dict.fromkeys(_PROTOCOLS, "donewhen.protocols")
+)
 
 __all__ = ["AdapterError", "CompletionReport", "CompletionStatus", "PromptResponse", "ProviderAdapter"]

@@ -16,7 +16,7 @@ from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.jobs.receipts.attestation import AttestationError
 from donewhen.jobs.receipts.attestation_check import State, check_attestation
-from donewhen.jobs.receipts.attestation_file import LARGEST, AttestationFormError, read_attestation
+from donewhen.jobs.receipts.attestation_file import MAX_BYTES, AttestationFormError, read_attestation
 
 _MARKS: dict[State, tuple[str, str]] = {"holds": ("✓", "green"), "open": ("?", "yellow"), "broken": ("✗", "red")}
 _STATUS = {"holds": ExitCode.PASS, "open": ExitCode.INTERNAL, "broken": ExitCode.GATE_FAILED}
@@ -180,9 +180,9 @@ def _write(path: Path, document: bytes) -> None:
 def _content(file: Path) -> bytes:
     """Read at most one byte more than the size limit, so that a larger file is detected."""
     if str(file) == "-":
-        return sys.stdin.buffer.read(LARGEST + 1)
+        return sys.stdin.buffer.read(MAX_BYTES + 1)
     try:
         with file.open("rb") as opened:
-            return opened.read(LARGEST + 1)
+            return opened.read(MAX_BYTES + 1)
     except OSError as error:
         raise UsageError(f"The file can't be read: {error.strerror}.", where=str(file)) from error

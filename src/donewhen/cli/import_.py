@@ -17,7 +17,7 @@ from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.process import split_command
 from donewhen.jobs.board.views import update_views
 from donewhen.jobs.imports.importing import ImportedJob, ImportResult, Watch, import_jobs
-from donewhen.jobs.imports.items import KINDS, NAMES, Kind
+from donewhen.jobs.imports.items import KIND_LABELS, KINDS, Kind
 from donewhen.jobs.ledger.finding_codes import FINDINGS
 
 _MOST_ROWS = 40
@@ -106,7 +106,7 @@ def _row(job: ImportedJob) -> dict[str, object]:
 
 
 def _show(output: Output, done: ImportResult, dry_run: bool) -> None:
-    output.say(f"{NAMES[done.kind]} in {done.root}", bold=True)
+    output.say(f"{KIND_LABELS[done.kind]} in {done.root}", bold=True)
     width = min(40, max(len(imported.item.name) for imported in done.made[:_MOST_ROWS]))
     for imported in done.made[:_MOST_ROWS]:
         output.say(f"  {_line(imported, width, dry_run)}")

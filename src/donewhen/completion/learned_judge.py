@@ -10,7 +10,7 @@ from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import shorten
 from donewhen.jobs.contract.mission_folders import mission_folders
-from donewhen.jobs.evidence.tree_diff import commit_of, diff_since
+from donewhen.jobs.evidence.tree_diff import diff_since, resolve_commit
 from donewhen.jobs.judge.job_ticket import fit_to_size
 from donewhen.jobs.judge.judge_evidence import judge_ticket, verdict_data
 from donewhen.jobs.judge.missions import gate_guidance, gate_mission_name
@@ -86,7 +86,7 @@ def _evidence(
             )
         content = context.filesystem.read_bytes(path).decode("utf-8", errors="replace")
         material[f"output {path}"] = content
-    if "diff" in wanted.parts and root is not None and (commit := commit_of(root, since)) is not None:
+    if "diff" in wanted.parts and root is not None and (commit := resolve_commit(root, since)) is not None:
         diff = diff_since(Workspace(root, "small"), commit)
         material |= {"diff": diff} if diff else {}
     output = context.tentative_output

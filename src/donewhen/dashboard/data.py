@@ -19,7 +19,7 @@ class GateReasonRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     says: str
 
 
-class GateShown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class GateRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The state of a gate at its last evaluation; an open gate has no reasons."""
 
     gate: str
@@ -71,7 +71,7 @@ class PlanPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 class ChainPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The fields that come from a job's chain; runs are left out."""
 
-    gates: tuple[GateShown, ...] = ()
+    gates: tuple[GateRow, ...] = ()
     next_command: str = ""
     blocked_reason: str = ""
     receipt: str = ""
@@ -82,7 +82,7 @@ class ChainPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 class JobRow(PlanPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All fields of a job on the dashboard."""
 
-    gates: tuple[GateShown, ...]
+    gates: tuple[GateRow, ...]
     next_command: str
     blocked_reason: str
     receipt: str

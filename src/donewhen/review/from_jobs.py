@@ -13,7 +13,7 @@ from donewhen.jobs.evidence.commands import evidence_store, newest_run
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirement_for
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, evidence_statuses
 from donewhen.jobs.judge.job_ticket import job_artifacts
-from donewhen.jobs.judge.judge_evidence import judge_question, shown_requirements
+from donewhen.jobs.judge.judge_evidence import checked_requirements, judge_question
 from donewhen.jobs.judge.missions import find_mission
 from donewhen.jobs.judge.person_overrides import newest_override, subject_of
 from donewhen.jobs.ledger.approval import Policy
@@ -192,7 +192,7 @@ def _criterion_item(context: _JobContext, status: EvidenceStatus, kind: Kind, wh
         else:
             subject = subject_of(workspace, job, requirement, context.entries)
             started = next((entry for entry in context.entries if entry.type == "started"), None)
-            seen = shown_requirements(job, context.entries)
+            seen = checked_requirements(job, context.entries)
             evidence = job_artifacts(workspace, job, requirement, evidence_store(workspace), seen, started)
     except DonewhenError as error:
         subject, evidence = "", {"what is missing": str(error)}

@@ -11,7 +11,7 @@ from donewhen.dashboard.data import (
     ChainPart,
     EventRow,
     GateReasonRow,
-    GateShown,
+    GateRow,
     JobRow,
     PlanPart,
     ScorePoint,
@@ -113,7 +113,7 @@ def event_of(chain: str, entry: Entry) -> EventRow:
     )
 
 
-def _gate_rows(evaluated: Entry, entries: Sequence[Entry]) -> Iterator[GateShown]:
+def _gate_rows(evaluated: Entry, entries: Sequence[Entry]) -> Iterator[GateRow]:
     # The plan holds one sentence per code of the truth gate; for the other gates only the codes are stored.
     upto = [entry for entry in entries if entry.seq <= evaluated.seq]
     failures = expected_fields(upto).get("truth_last_failures")
@@ -130,7 +130,7 @@ def _gate_rows(evaluated: Entry, entries: Sequence[Entry]) -> Iterator[GateShown
             GateReasonRow(_line(code), one_line(str(text), _MAX_LENGTH) if text else _meaning(code))
             for code, text in list(zip(codes, sentences, strict=True))[:_MAX_REASONS]
         )
-        yield GateShown(name, not codes, reasons)
+        yield GateRow(name, not codes, reasons)
 
 
 def _meaning(code: object) -> str:

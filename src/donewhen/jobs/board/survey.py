@@ -12,7 +12,7 @@ from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.board.file_index import FileIndex
 from donewhen.jobs.board.validity import DependencyRecord
-from donewhen.jobs.contract.agreement import AgreementProblem, AgreementState, project_agreement, seal_in
+from donewhen.jobs.contract.agreement import AgreementProblem, AgreementState, current_seal, project_agreement
 from donewhen.jobs.contract.terms import compare_terms, job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FindingCode
@@ -169,7 +169,7 @@ def _plan_data(raw: bytes, path: Path, where: str) -> dict[str, Any]:
 
 def _chain_data(raw: bytes, name: str, policy: Policy, where: str) -> dict[str, Any]:
     chain = verify_chain(name, raw)
-    seal = seal_in(name, chain.entries, policy)
+    seal = current_seal(name, chain.entries, policy)
     history = history_of(name, chain.entries, policy)
     completed = None if history.completed is None else history.completed.data
     return {

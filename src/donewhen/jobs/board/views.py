@@ -119,7 +119,7 @@ def rebuild_views(workspace: Workspace) -> Board:
     return board
 
 
-def jobs_shown_open(workspace: Workspace) -> frozenset[str]:
+def open_jobs_on_dashboard(workspace: Workspace) -> frozenset[str]:
     """The jobs that the dashboard shows as neither done nor cancelled."""
     board = decode_board(_read_bytes(dashboard_path(workspace)))
     jobs = {} if board is None else board.jobs

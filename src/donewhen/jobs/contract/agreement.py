@@ -101,7 +101,7 @@ class AgreementProposal(NamedTuple):
         return location_of_change(change, self.plan, self.where, self.settings)
 
 
-def seal_in(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Seal | None:
+def current_seal(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Seal | None:
     """The seal after these entries. Without ``policy`` (the project's chain), its own terms define who may approve."""
     seal: Seal | None = None
     for seal in seals_in(chain, entries, policy):  # noqa: B007 - only the last is used
@@ -136,7 +136,7 @@ def agreement_state(terms: Terms, seal: Seal | None, *, typed: bool) -> Agreemen
 
 def project_seal(workspace: Workspace, project: Project) -> Seal | None:
     """The seal of the project, or None."""
-    return seal_in(project.id, workspace.ledger.read(project.id).entries, None)
+    return current_seal(project.id, workspace.ledger.read(project.id).entries, None)
 
 
 def approval_policy(workspace: Workspace) -> Policy:
@@ -156,7 +156,7 @@ def job_agreement(job: Job, chain: Chain, project: Agreement) -> Agreement:
     """The state of a job's agreement. The claim of an unsealed project extends to its jobs."""
     typed = project.state == "unsealed" or job.document.fields.get("agreement_status") == "agreed"
     policy = Policy.of(project.seal.terms if project.seal else None)
-    return agreement_state(job_terms(job), seal_in(job.id, chain.entries, policy), typed=typed)
+    return agreement_state(job_terms(job), current_seal(job.id, chain.entries, policy), typed=typed)
 
 
 def agreement_proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[AgreementProposal, ...]:

@@ -27,7 +27,7 @@ _MISSION_FILES = frozenset(
 _MISSION_FOLDERS = ("runs/", "snapshots/")
 
 
-def commit_of(root: Path, name: str = "HEAD") -> str | None:
+def resolve_commit(root: Path, name: str = "HEAD") -> str | None:
     """Return the commit hash of a revision; None without git or if there is no such commit."""
     answer = git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     return None if answer is None else answer.decode("ascii", "replace").strip()
@@ -62,7 +62,7 @@ def diff_since(workspace: Workspace, commit: str, *, without: Iterable[str] = ()
         if changed <= _MAX_FILES:
             lines += _file_diff(name, None if old is None else git(old.top, "cat-file", "blob", old.name), content)
         else:
-            more[name] = blob_name(content, None)
+            more[name] = git_blob_hash(content, None)
     if more:
         lines.append(f"[… and {len(more)} more changed files, {digest_of(more)[7:19]}]")
     return "\n".join(lines)
@@ -127,10 +127,10 @@ def _is_same(content: bytes | None, old: _Blob | None) -> bool:
     if content is None or old is None:
         return content is None and old is None
     # git itself may convert line endings on checkout.
-    return old.name in (blob_name(content, old.name), blob_name(content.replace(b"\r\n", b"\n"), old.name))
+    return old.name in (git_blob_hash(content, old.name), git_blob_hash(content.replace(b"\r\n", b"\n"), old.name))
 
 
-def blob_name(content: bytes | None, like: str | None) -> str | None:
+def git_blob_hash(content: bytes | None, like: str | None) -> str | None:
     """Return the hash that git gives a blob, with the same algorithm as the hash ``like``."""
     if content is None:
         return None

@@ -13,7 +13,7 @@ from donewhen.foundation.errors import UsageError
 from donewhen.foundation.files import read_regular
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.imports import backlog
-from donewhen.jobs.imports.items import NAMES, ImportFinding, Kind, SourceText, not_understood_finding
+from donewhen.jobs.imports.items import KIND_LABELS, ImportFinding, Kind, SourceText, not_understood_finding
 
 MAX_FILE_BYTES = 1_000_000
 """Maximum size of a Markdown file in bytes; a larger file is hardly a task."""
@@ -72,7 +72,7 @@ def _choose_candidate(source: Path, wanted: Kind | None) -> _Candidate:
             f"The source matches {len(candidates)} formats: {kinds}.", where=str(source), next_step=next_step
         )
     if wanted is not None:
-        raise UsageError(f"The source has no {NAMES[wanted]}.", where=str(source))
+        raise UsageError(f"The source has no {KIND_LABELS[wanted]}.", where=str(source))
     raise UsageError(
         "Nothing to import was found.",
         where=str(source),

@@ -12,7 +12,7 @@ from donewhen.jobs.ledger.finding_codes import FindingCode
 Kind = Literal["backlog", "spec-kit", "openspec", "feature-list"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-NAMES: dict[Kind, str] = {
+KIND_LABELS: dict[Kind, str] = {
     "backlog": "Backlog.md tasks",
     "spec-kit": "spec-kit phases",
     "openspec": "OpenSpec changes",

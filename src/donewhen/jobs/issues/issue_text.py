@@ -63,7 +63,7 @@ class IssueContent(NamedTuple):
         return self._asdict() | {"title": digest(self.title.encode()), "body": digest(self.body.encode())}
 
 
-def wanted_issue(job: Job, where: str, workstream: str | None, milestone: str) -> IssueContent:
+def expected_issue(job: Job, where: str, workstream: str | None, milestone: str) -> IssueContent:
     """The expected issue of a job; ``where`` is its plan file, ``workstream`` the title of its workstream."""
     return IssueContent(
         title=shorten(f"[{job.id}] {one_line(without_mentions(plain_text(job.title)), LONGEST_TITLE)}", LONGEST_TITLE),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.issues.issue_text import IssueContent, first_difference, milestone_title, wanted_issue
+from donewhen.jobs.issues.issue_text import IssueContent, expected_issue, first_difference, milestone_title
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import STATUSES, FieldError, Job, Project, Status
 from donewhen.jobs.plan.workspace import PLAN, Workspace
@@ -32,7 +32,7 @@ class Wave(NamedTuple):
     """Its last day, as written in the plan; empty if not set."""
 
 
-def wanted_issue_of(workspace: Workspace, project: Project, job: Job, entries: Sequence[Entry]) -> IssueContent:
+def expected_issue_of(workspace: Workspace, project: Project, job: Job, entries: Sequence[Entry]) -> IssueContent:
     """The expected issue of a job. Its status comes from the ledger, not from the plan file."""
     workstream = None
     if workspace.form == "big":
@@ -41,7 +41,7 @@ def wanted_issue_of(workspace: Workspace, project: Project, job: Job, entries: S
     wave = str(job.document.fields.get("wave_id") or "")
     milestone = next((known.milestone for known in waves_of(project) if known.id == wave), "")
     job = replace(job, status=_recorded_status(job, entries))
-    return wanted_issue(job, workspace.where(job.path), workstream, milestone)
+    return expected_issue(job, workspace.where(job.path), workstream, milestone)
 
 
 def waves_of(project: Project) -> tuple[Wave, ...]:
@@ -97,7 +97,7 @@ def _difference(workspace: Workspace, project: Project, job: Job, newest: Entry,
     mirrored_to = {str(newest.data.get(name) or "").casefold() for name in ("repo", "asked_for")}
     if project.github_repo and project.github_repo.casefold() not in mirrored_to:
         return f"it was mirrored to another repository, {one_line(str(newest.data.get('repo')), 140)}"
-    wanted = wanted_issue_of(workspace, project, job, entries).marks()
+    wanted = expected_issue_of(workspace, project, job, entries).marks()
     return first_difference(wanted, _table(newest, "wanted"), _table(newest, "observed"))
 
 

@@ -81,7 +81,7 @@ def judge_question(workspace: Workspace, job: Job, requirement: Requirement, ent
     guidance = gate_guidance(workspace, name, mission)
     started = next((entry for entry in entries if entry.type == "started"), None)
     ticket = job_ticket(
-        workspace, job, requirement, mission, evidence_store(workspace), shown_requirements(job, entries), started
+        workspace, job, requirement, mission, evidence_store(workspace), checked_requirements(job, entries), started
     )
     if ticket is None:
         raise NothingToJudgeError(f"{requirement.name}: {NOTHING_TO_JUDGE}.")
@@ -93,7 +93,7 @@ def judge_question(workspace: Workspace, job: Job, requirement: Requirement, ent
     return JudgeQuestion(mission, guidance, ticket, parts)
 
 
-def shown_requirements(job: Job, entries: Sequence[Entry]) -> tuple[CheckedRequirement, ...]:
+def checked_requirements(job: Job, entries: Sequence[Entry]) -> tuple[CheckedRequirement, ...]:
     """Return the newest run for each requirement that the gate checks itself."""
     by_evidence = {
         requirement.evidence: CheckedRequirement(requirement, entry)

@@ -22,7 +22,7 @@ from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.parents import mark_parents_in_progress
 from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
 
-Word = Literal["pass", "fail"]
+OverrideVerdict = Literal["pass", "fail"]
 _OVERRIDABLE = ("run", "file", "judge", "verification")
 
 
@@ -69,7 +69,7 @@ def override_gate(
     workspace: Workspace,
     job: Job,
     criterion: str,
-    verdict: Word,
+    verdict: OverrideVerdict,
     reason: str,
     approval: Approval,
     *,

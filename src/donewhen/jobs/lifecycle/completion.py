@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.jobs.board.validity import ValidityChecker
-from donewhen.jobs.board.views import jobs_shown_open, update_stale_views, update_views
+from donewhen.jobs.board.views import open_jobs_on_dashboard, update_stale_views, update_views
 from donewhen.jobs.contract.agreement import approval_policy, project_agreement, seal_tightened_terms
 from donewhen.jobs.contract.inputs import declared_manifest, output_manifest, upstream_manifest
 from donewhen.jobs.evidence.requirements import Requirement
@@ -221,7 +221,7 @@ def _complete_parents(workspace: Workspace, job: Job, by: Actor) -> Iterator[Pro
     """Complete the workstream and the project if this was their last open job."""
     # The views list the jobs that may be open, so that usually a single check is enough; the ledger decides.
     validities = ValidityChecker(workspace, approval_policy(workspace))
-    maybe_open = jobs_shown_open(workspace)
+    maybe_open = open_jobs_on_dashboard(workspace)
     for path in parent_plans(workspace, job):
         if path == workspace.project_file and any(_is_open(validities, name) for name in maybe_open):
             return

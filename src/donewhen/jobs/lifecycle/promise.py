@@ -61,7 +61,7 @@ def verify_promise(workspace: Workspace, text: str, policy: Policy) -> PromiseCh
     entry = next((entry for entry in chain.entries if entry.hash == receipt[1]), None)
     if chain.whole and (entry is None or entry.type != "completed"):
         return PromiseCheck(name, False, "the ledger has no completion with this receipt")
-    completion = standing_completion(workspace, name, chain, policy)
+    completion = current_completion(workspace, name, chain, policy)
     if isinstance(completion, InvalidCompletion):
         return PromiseCheck(name, False, completion.why)
     if completion.hash != receipt[1]:
@@ -69,7 +69,7 @@ def verify_promise(workspace: Workspace, text: str, policy: Policy) -> PromiseCh
     return PromiseCheck(name, True, "the ledger has this completion")
 
 
-def standing_completion(workspace: Workspace, name: str, chain: Chain, policy: Policy) -> Entry | InvalidCompletion:
+def current_completion(workspace: Workspace, name: str, chain: Chain, policy: Policy) -> Entry | InvalidCompletion:
     """Return the completion of this chain if the chain is intact and the completion still valid, else why not."""
     if not chain.whole:
         return InvalidCompletion(FindingCode.CHAIN_BROKEN, "the ledger is broken")

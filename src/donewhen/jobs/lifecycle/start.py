@@ -14,7 +14,7 @@ from donewhen.jobs.contract.inputs import output_manifest, upstream_manifest
 from donewhen.jobs.evidence.commands import reports_tests, run_as_evidence
 from donewhen.jobs.evidence.requirements import Requirement, requirements_of
 from donewhen.jobs.evidence.test_config import test_config_hashes
-from donewhen.jobs.evidence.tree_diff import commit_of
+from donewhen.jobs.evidence.tree_diff import resolve_commit
 from donewhen.jobs.gates.agreement_gate import agreement_gate
 from donewhen.jobs.gates.budget_gate import budget_gate
 from donewhen.jobs.gates.dependency_gate import dependency_reasons
@@ -86,7 +86,7 @@ def start_job(
             "upstream": dict(upstream_manifest(workspace, job).files),
             "harness": test_config_hashes(workspace, job),
         }
-        if (commit := commit_of(workspace.root)) is not None:
+        if (commit := resolve_commit(workspace.root)) is not None:
             data["commit"] = commit
         if lessons:
             data["lessons"] = {lesson.lesson.id: lesson.lesson.hash for lesson in lessons}

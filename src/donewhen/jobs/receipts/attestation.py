@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.contract.agreement import Seal, seal_in, seals_in
+from donewhen.jobs.contract.agreement import Seal, current_seal, seals_in
 from donewhen.jobs.contract.terms import criterion_term
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
@@ -96,7 +96,7 @@ def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
 
 def seal_at_completion(job: str, entries: Sequence[Entry], completed: Entry, policy: Policy) -> Seal:
     """Return the contract under which a job was completed."""
-    seal = seal_in(job, entries[: completed.seq], policy)
+    seal = current_seal(job, entries[: completed.seq], policy)
     if seal is None or seal.hash != completed.data.get("terms"):
         raise AttestationError(FindingCode.VOIDED, "The completion does not belong to the agreed contract.")
     return seal

@@ -15,7 +15,7 @@ from donewhen.jobs.plan.criteria import Criterion, parse_check
 from donewhen.jobs.receipts.attestation import COMMIT, PREDICATE, STATEMENT, Claims
 from donewhen.jobs.receipts.dsse import Envelope, EnvelopeError, is_envelope, read_envelope
 
-LARGEST = 16 << 20
+MAX_BYTES = 16 << 20
 _JOB = re.compile(r"WI-\d{8}-\d{3,12}")
 _PROJECT = re.compile(r"PJ-\d{8}-\d{3,12}")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -45,8 +45,8 @@ class Attestation(NamedTuple):
 
 def read_attestation(raw: bytes) -> Attestation:
     """Parse an envelope with a statement in it, or a bare statement."""
-    if len(raw) > LARGEST:
-        raise AttestationFormError(f"it is larger than {LARGEST >> 20} MiB")
+    if len(raw) > MAX_BYTES:
+        raise AttestationFormError(f"it is larger than {MAX_BYTES >> 20} MiB")
     try:
         data = read_object(raw)
         envelope = read_envelope(data) if is_envelope(data) else None

@@ -15,7 +15,7 @@ from donewhen.jobs.contract.inputs import output_manifest
 from donewhen.jobs.contract.terms import criterion_term
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Chain, Entry
-from donewhen.jobs.lifecycle.promise import InvalidCompletion, standing_completion
+from donewhen.jobs.lifecycle.promise import InvalidCompletion, current_completion
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.receipts.attestation import AttestationError, Claims, seal_at_completion, statement_of
@@ -29,7 +29,7 @@ def attest_job(workspace: Workspace, name: str) -> dict[str, Any]:
     job = workspace.job(name)
     policy = approval_policy(workspace)
     chain = workspace.ledger.read(job.id)
-    completed = standing_completion(workspace, job.id, chain, policy)
+    completed = current_completion(workspace, job.id, chain, policy)
     where = workspace.where(job.path)
     if isinstance(completed, InvalidCompletion):
         raise AttestationError(completed.code, f"{job.id} can't be attested: {completed.why}.", where=where)

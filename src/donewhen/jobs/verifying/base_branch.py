@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.git import CommittedFile, blob_contents, files_in_commit, git, worktree_root
-from donewhen.jobs.evidence.tree_diff import commit_of
+from donewhen.jobs.evidence.tree_diff import resolve_commit
 from donewhen.jobs.plan.workspace import PLAN, Form, Workspace
 
 _REF_FOLDERS = ("refs", "refs/tags", "refs/heads", "refs/remotes")
@@ -77,7 +77,7 @@ def base_of(workspace: Workspace, ref: str) -> Base:
             "The project is not in a git repository, so there is no base branch to compare with.",
             where=str(workspace.root),
         )
-    commit = commit_of(top, ref)
+    commit = resolve_commit(top, ref)
     if commit is None:
         raise BaseError(
             f"There is no commit {ref!r} here.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from donewhen.jobs.contract.agreement import seal_in
+from donewhen.jobs.contract.agreement import current_seal
 from donewhen.jobs.evidence.commands import newest_run
 from donewhen.jobs.evidence.requirements import requirements_of
 from donewhen.jobs.ledger.approval import Policy
@@ -26,7 +26,7 @@ def missing_proof(job: Job, entries: Sequence[Entry], completed: Entry, policy: 
     score = completed.data.get("score")
     if not isinstance(score, int) or score < job.reward_target:
         yield f"its score is {score}, but the target is {job.reward_target}"
-    seal = seal_in(job.id, before, policy)
+    seal = current_seal(job.id, before, policy)
     if seal is None or completed.data.get("terms") != seal.hash:
         yield "it refers to a different agreement than the recorded one"
     if not any(entry.type == "started" for entry in before):

@@ -21,7 +21,7 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.git import CommittedFile, git
 from donewhen.jobs.contract.inputs import is_plan
 from donewhen.jobs.evidence.test_config import test_config_hash
-from donewhen.jobs.evidence.tree_diff import blob_name, commit_of
+from donewhen.jobs.evidence.tree_diff import git_blob_hash, resolve_commit
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.jobs.verifying.base_branch import Base, BaseError
 from donewhen.jobs.verifying.judging_files import JudgingFiles
@@ -80,7 +80,7 @@ def lay_work(
 def lay_branch(base: Base, workspace: Workspace, folder: Path, judges: JudgingFiles | None = None) -> Workspace:
     """Write the branch's work including its tests, with the base's contract. With ``judges``, ignored files that
     configure the tests are left out."""
-    _init_repository(base, folder, commit_of(base.top) or base.commit)
+    _init_repository(base, folder, resolve_commit(base.top) or base.commit)
     for name in _branch_files(base):
         if not _is_contract(base, name) and not _is_compiled(name):
             _copy_file(base.top / name, folder, name)
@@ -276,12 +276,12 @@ def _is_same(folder: Path, file: CommittedFile) -> bool:
         return False
     if path.is_symlink() or file.mode == "120000":
         link = os.fsencode(os.readlink(path)) if path.is_symlink() else None  # noqa: PTH115
-        return file.mode == "120000" and blob_name(link, file.blob) == file.blob
+        return file.mode == "120000" and git_blob_hash(link, file.blob) == file.blob
     content = _read(path)
     if content is None or (file.mode == "100755") != bool(path.stat().st_mode & 0o100):
         return False
     # Git may convert line ends when it checks out a text file.
-    return file.blob in (blob_name(content, file.blob), blob_name(content.replace(b"\r\n", b"\n"), file.blob))
+    return file.blob in (git_blob_hash(content, file.blob), git_blob_hash(content.replace(b"\r\n", b"\n"), file.blob))
 
 
 def _read(path: Path) -> bytes | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.validity import DependencyFact
-from donewhen.jobs.contract.agreement import Seal, project_seal, seal_in
+from donewhen.jobs.contract.agreement import Seal, current_seal, project_seal
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode
@@ -69,7 +69,7 @@ def _agreed_jobs(
             unreadable.append(JobCases(place.id, place.id, contract.where(place.path), True, (case,)))
             continue
         entries = contract.ledger.read(job.id).entries
-        seal = seal_in(job.id, entries, policy)
+        seal = current_seal(job.id, entries, policy)
         known = {entry.hash for entry in entries}
         claim = claim_of(base, branch, job, contract.where(job.path), seal, policy, known)
         done = history_of(job.id, entries, policy).completed is not None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.issues.issue_text import begin_mark
-from donewhen.jobs.issues.mirror_status import newest_mirror_entry, wanted_issue_of, waves_of
+from donewhen.jobs.issues.mirror_status import expected_issue_of, newest_mirror_entry, waves_of
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.workspace import Workspace
@@ -49,7 +49,7 @@ def read_remote_issues(
         try:
             job = workspace.job_at(path)
             chain = workspace.ledger.read(job.id).entries
-            targets.append(Target(job.id, wanted_issue_of(workspace, project, job, chain), managed))
+            targets.append(Target(job.id, expected_issue_of(workspace, project, job, chain), managed))
         except DonewhenError as error:
             if only is not None:
                 raise
