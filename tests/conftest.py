@@ -27,6 +27,9 @@ pytest_plugins = ["sentences"]
 for _mark in ("CI", "GITHUB_ACTIONS"):
     os.environ.pop(_mark, None)
 
+# Crash logs of tests are nobody's.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="donewhen-tests-state-")
+
 _Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
 
 # Where a shell started these tests in the background, Ctrl-C is ignored, here and in whatever they start.
