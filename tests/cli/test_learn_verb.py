@@ -368,7 +368,7 @@ def test_without_adoption_the_mission_stays_as_it_is(donewhen: Run, mission: Pat
 MEANWHILE = """
 import sys
 from pathlib import Path
-from donewhen.learning import events
+from donewhen.learning.running import events
 append = events.EventLog.append
 def appended(self, kind, data, spent):
     if kind == "run_finished":

@@ -71,7 +71,7 @@ def test_a_lesson_is_kept_for_the_job_in_progress_found_given_and_answered(shop:
     assert_sentences(added.stdout)
 
     found = shop.lessons("search", "newline")
-    assert found.stdout == f"{name}  Parse a log without a newline.\n    says newline\n"
+    assert found.stdout == f"{name}  Parse a log without a newline.\n    mentions newline\n"
     assert shop.lessons("list").stdout == f"{name}  Parse a log without a newline.\n"
     shown = shop.lessons("show", name).stdout
     assert "What worked: Reading all of the log." in shown
@@ -100,7 +100,7 @@ def test_programs_are_told_the_same(shop: Shop) -> None:
     assert (added["linked"], added["recorded"], added["unrecorded"]) == ([job.id], [job.id], [])
     assert added["failed"] == "Reading by line."
     (found,) = shop.data("search", "shop", "newline")["lessons"]
-    assert (found["id"], found["reasons"]) == (added["id"], ["says newline, shop"])
+    assert (found["id"], found["reasons"]) == (added["id"], ["mentions newline, shop"])
     assert found["score"] > 0
     assert shop.data("list")["total"] == 1
     assert shop.data("show", added["id"])["where"] == "jobs/notes/lessons-learned.md:3"
@@ -193,7 +193,7 @@ def test_search_for_a_job_uses_its_words_and_the_jobs_near_it(shop: Shop) -> Non
     (found,) = shop.data("search", "--job", job.id)["lessons"]
     assert job.id in "\n".join(found["reasons"])
     assert_sentences(found["reasons"])
-    assert any(one.startswith("says ") for one in found["reasons"])
+    assert any(one.startswith("mentions ") for one in found["reasons"])
 
 
 def test_without_lessons_the_list_says_so(shop: Shop) -> None:

@@ -27,7 +27,7 @@ SIZE = 70_000
 WITH_CATALOGUE = """
 import sys
 from pathlib import Path
-from donewhen.models import weights
+from donewhen.models.local import weights
 weights.SHIPPED = Path(sys.argv[1])
 sys.modules.update(dict.fromkeys(filter(None, sys.argv[2].split(","))))
 from donewhen.cli import main

@@ -27,7 +27,7 @@ DONEWHEN = [sys.executable, "-m", "donewhen"]
 # Sends itself a signal when so many events are on record.
 AT_EVENT = """
 import os, signal, sys
-from donewhen.learning import events
+from donewhen.learning.running import events
 append = events.EventLog.append
 def appended(self, kind, data, spent):
     event = append(self, kind, data, spent)
@@ -194,10 +194,10 @@ def test_ctrl_c_is_answered_in_json_where_json_was_asked_for(mission: Path) -> N
 # Says Ctrl-C to itself while the tickets are being read.
 TOO_EARLY = """
 import os, signal, sys
-from donewhen.learning import runs
-def divided(*_):
+from donewhen.learning.running import run_folders
+def split_tickets(*_):
     os.kill(os.getpid(), signal.SIGINT)
-runs.divided = divided
+run_folders.split_tickets = split_tickets
 from donewhen.cli import main
 sys.exit(main(sys.argv[1:]))
 """

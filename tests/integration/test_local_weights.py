@@ -111,7 +111,7 @@ def test_the_reason_is_written_once_for_all_draws(chat: LocalChat, monkeypatch: 
         written.append(asked)
         return ChatAnswer("because")
 
-    monkeypatch.setattr("donewhen.models.local.local_chat._written", counted)
+    monkeypatch.setattr("donewhen.models.local.local_chat._generate", counted)
     model = ChatModel(chat)
     for sample in range(3):
         request = RolloutRequest(Prompt(LONG, "Report: reasons."), {}, {}, Decode(0.0, sample), "en")

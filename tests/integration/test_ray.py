@@ -329,7 +329,7 @@ def test_what_one_worker_is_refused_slows_all_of_them_down_and_all_is_answered(c
 
 AT_EVENT = """
 import os, signal, sys
-from donewhen.learning import events
+from donewhen.learning.running import events
 append = events.EventLog.append
 def appended(self, kind, data, spent):
     event = append(self, kind, data, spent)

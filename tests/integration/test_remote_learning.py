@@ -103,7 +103,8 @@ def started(
     """A run; with a ``first``, one that may have so many calls in flight before it has seen what the server takes."""
     start = ["-m", "donewhen"]
     if first is not None:
-        start = ["-c", f"from donewhen.models import allowance; allowance.FIRST = {first}; import donewhen.__main__"]
+        program = f"from donewhen.models.remote import allowance; allowance.FIRST = {first}; import donewhen.__main__"
+        start = ["-c", program]
     command = [sys.executable, *start, "learn", "--model", f"openai:{name}@{server.base_url}", *options]
     return subprocess.Popen(
         command,

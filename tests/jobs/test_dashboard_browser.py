@@ -130,7 +130,7 @@ def test_the_page_of_a_real_project_shows_its_jobs_gates_and_next_actions(bench:
         assert_sentences(card.locator(".next").inner_text())
         card.get_by_role("link").click()
         panel = page.get_by_role("dialog")
-        panel.get_by_text("AC-1 (The result is written down.) is not met: it is not there.").first.wait_for()
+        panel.get_by_text("AC-1 (The result is written down.) is not met:").first.wait_for()
         panel.get_by_text("criterion_failed").wait_for()
         panel.get_by_role("link", name=done.id).wait_for()
         playwright.expect(panel.locator("figure svg circle")).to_have_count(1)

@@ -289,7 +289,7 @@ def test_a_folder_that_can_not_be_written_to_is_a_sentence(bench: Bench) -> None
     try:
         with pytest.raises(LessonError) as caught:
             capture_lesson(bench.workspace, SAID, [], BOT)
-        assert_sentences(caught.value)
+        assert "Permission denied" in str(caught.value)
     finally:
         notes.chmod(0o700)
 

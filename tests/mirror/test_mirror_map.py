@@ -67,7 +67,7 @@ def test_a_map_that_one_may_not_read_is_told(place: Any) -> None:
     path.chmod(0)
     with pytest.raises(MirrorError) as caught:
         read_map(place.workspace)
-    assert_sentences(caught.value)
+    assert "Permission denied" in str(caught.value)
 
 
 def test_a_map_of_the_existing_tool_goes_on_here(big_place: Any) -> None:
