@@ -228,7 +228,7 @@ def test_what_is_installed_can_be_run_even_where_donewhen_is_only_a_module(proje
 @pytest.mark.parametrize("runtime", ["claude", "codex"])
 def test_an_event_comes_through_the_shell_unharmed(project: Path, runtime: str) -> None:
     install(project, f"--{runtime}")
-    line = lines(project / HOOK_TARGETS[runtime].project_folder / HOOK_TARGETS[runtime].file)["Stop"]
+    line = lines(project / HOOK_TARGETS[runtime].about.project_folder / HOOK_TARGETS[runtime].about.hook_file)["Stop"]
     odd = "%s \\n \\ $HOME `date` 'x' \" * -n \u0000 \n Größe 会 " + "x" * 3_000_000
     done = shell(line, project, stop(project, last_assistant_message=odd) | {"donewhen_canary": "%s\\n-n"})
     assert (done.returncode, done.stderr) == (0, "")
@@ -271,7 +271,7 @@ def test_an_agent_cannot_talk_its_way_out_when_the_program_is_gone(project: Path
 def test_sub_agents_are_held_back_once_too_when_the_program_is_gone(project: Path, runtime: str) -> None:
     install(project, f"--{runtime}", python=own_environment(project))
     shutil.rmtree(project / ".venv")
-    file = project / HOOK_TARGETS[runtime].project_folder / HOOK_TARGETS[runtime].file
+    file = project / HOOK_TARGETS[runtime].about.project_folder / HOOK_TARGETS[runtime].about.hook_file
     line = lines(file)["SubagentStop"]
     done = shell(line, project, stop(project), CLAUDE_PROJECT_DIR=str(project))
     assert done.returncode == 2

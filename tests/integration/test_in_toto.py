@@ -148,7 +148,7 @@ def test_a_signature_that_in_toto_adds_is_good_for_donewhen_too(receipt: Receipt
     theirs = f"ed25519:{base64.b64encode(raw).decode()}"
     found = donewhen(["attest", "verify", str(file), "--key", theirs, "--files", str(receipt.root)], file.parent)
     assert found.returncode == 0, found.stdout
-    assert f"signed by {theirs}; 1 more" in found.stdout
+    assert f"signed by {theirs}; 1" in found.stdout
 
 
 def test_the_name_of_a_key_is_the_one_that_in_toto_gives_it(receipt: Receipt, donewhen: Run) -> None:

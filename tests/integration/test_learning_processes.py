@@ -167,7 +167,7 @@ def test_ctrl_c_ends_it_cleanly_and_says_how_to_go_on(mission: Path, whole: Path
     at = max(1, round(part * len(recorded(whole))))
     stopped = learn_until(at, "SIGINT", mission)
     assert stopped.returncode == 130, stopped.stderr
-    assert "donewhen: Interrupted; all that was answered is kept.\n  next: donewhen learn --resume\n" in stopped.stderr
+    assert "donewhen: Interrupted. All answers so far are kept.\n  next: donewhen learn --resume\n" in stopped.stderr
     assert "Traceback" not in stopped.stderr
     # It is heard at once, not when the epoch is over.
     assert at <= len(recorded(mission)) <= at + 1
@@ -362,7 +362,7 @@ def test_a_run_does_not_go_on_under_another_version(mission: Path) -> None:
     learn_until(20, "SIGKILL", mission)
     refused = ran([sys.executable, "-c", ANOTHER_VERSION, "learn", "--resume"], mission)
     assert refused.returncode == 2
-    assert "The run can't be resumed: version changed since it began." in refused.stderr
+    assert "The run can't be resumed: version changed since it started." in refused.stderr
 
 
 def test_a_run_goes_on_with_the_settings_that_it_began_with(mission: Path, whole: Path) -> None:
@@ -386,7 +386,7 @@ def test_a_second_run_is_told_who_is_at_work_and_does_not_harm_the_first(mission
         for options in ([], ["--resume"]):
             second = learn(mission, *options)
             assert second.returncode == 2
-            assert "Another run of this mission is at work." in second.stderr
+            assert "Another run of this mission is in progress." in second.stderr
             assert f"process {first.pid}" in second.stderr
         assert ran([*DONEWHEN, "audit-mission", "--quiet"], mission).returncode == 0
         assert run_main(["replay"], mission).returncode == 0

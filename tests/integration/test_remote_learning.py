@@ -214,7 +214,7 @@ def test_ctrl_c_gives_up_what_is_in_flight_and_the_rest_is_kept(
     process.send_signal(signal.SIGINT)
     status, said = ended(process)
     assert status == 130
-    assert "Interrupted; all that was answered is kept." in said
+    assert "Interrupted. All answers so far are kept." in said
     assert f"--resume --model openai:any@{server.base_url}" in said
     # Nothing was asked on the way out.
     assert len(server.calls) == model.answered.total() + AT_ONCE

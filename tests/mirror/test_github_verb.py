@@ -238,4 +238,4 @@ def test_the_log_tells_a_sync(place: Any, donewhen: Run) -> None:
     place.job()
     place.sync()
     output = donewhen(["log"], place.workspace.root).stdout
-    assert "mirrored    bot (agent)  issue 1 in octo/demo says planned, open: as wanted" in output
+    assert "mirrored    bot (agent)  issue 1 in octo/demo has status planned, open: matches the plan" in output

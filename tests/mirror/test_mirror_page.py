@@ -39,7 +39,7 @@ def test_the_page_shows_what_happens(tmp_path: Path, double: Any) -> None:
         if command == "echo $?":
             assert shown == [str(status)]
             continue
-        without_token = any("There is no token" in line for line in shown)
+        without_token = any("No token for" in line for line in shown)
         env = {"PATH": path, "HOME": str(tmp_path)} if without_token else environment
         done = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True)
         status = done.returncode

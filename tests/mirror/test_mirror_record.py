@@ -120,7 +120,7 @@ def test_the_page_tells_a_sync_as_the_log_does(place: Any) -> None:
 
     job = place.job()
     place.sync()
-    assert entry_text(place.mirrored(job)[0]) == "issue 1 in octo/demo says planned, open: as wanted"
+    assert entry_text(place.mirrored(job)[0]) == "issue 1 in octo/demo has status planned, open: matches the plan"
 
 
 def test_a_mirror_that_was_agreed_to_is_switched_off_or_turned_elsewhere_by_a_person_only(place: Any) -> None:

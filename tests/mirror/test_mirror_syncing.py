@@ -235,8 +235,8 @@ def test_what_somebody_edited_by_hand_is_explained_and_put_back_and_their_own_wo
     payload = {gap.field: gap.told for gap in place.gaps()}
     assert payload == {
         "title": f"Issue 1 of {job.id} is titled “My own title”.",
-        "body": f"Issue 1 of {job.id} says “- AC-1: Anything goes.” in our part of its text, "
-        "where “- AC-1: The result is written down.” is wanted.",
+        "body": f"Issue 1 of {job.id} has “- AC-1: Anything goes.” in its managed block, "
+        "expected “- AC-1: The result is written down.”.",
     }
     place.sync()
     assert issue["title"] == f"[{job.id}] Parser"
@@ -446,7 +446,7 @@ def test_one_issue_that_is_refused_keeps_nobody_from_the_others(place: Any, trou
     (gap,) = done.left
     assert gap.told == (
         f"The issue of {one.id} could not be written: "
-        "The server refuses POST with status 422: Validation Failed; title custom no; and; 7."
+        "The server rejected POST with status 422: Validation Failed; title custom no; and; 7."
     )
     assert read_map(place.workspace).issue(two.id) == 1
     assert place.sync().left == ()
