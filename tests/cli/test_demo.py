@@ -24,7 +24,7 @@ Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 
 CHEATS = (
     (r"[criterion_failed] AC-1 (No test fails) is not met: exit status 1, 1 test(s) failed.", "✗ tampered  jobs/"),
-    ("- removed   criteria: No test fails", ": voided", "which does not count here."),
+    ("- removed   criteria: No test fails", ": voided", "does not count here."),
     ("[report_tests_lost] 1 test(s) are gone from", "test_spaces_at_the_ends_leave_no_dash"),
     ("[agreement_voided]", "missions.reports.initial_guidance was loosened since it was agreed"),
 )
@@ -55,7 +55,7 @@ TRANSCRIPT = (
     "-002-DONE</promise>",
     "4. A judge learns from people",
     "✗ [needs_human]",
-    "the judge was taught nothing yet",
+    "the judge has not learned any rules yet",
     "donewhen review",
     "person presses f",
     "1 labelled ticket(s) made",

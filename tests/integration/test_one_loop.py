@@ -123,7 +123,7 @@ def test_an_agent_is_held_until_the_judge_is_convinced_and_then_has_a_promise(pr
     assert project.stop(stop_hook_active=True)["decision"] == "block"
     completed = project.run("complete", job)
     assert f"<promise>{job}-DONE</promise>" in completed
-    assert "the ledger has it" in project.run("promise", "verify", stdin=completed)
+    assert "the ledger has this completion" in project.run("promise", "verify", stdin=completed)
     assert "decision" not in project.stop(stop_hook_active=True)
     ended = project.entries(job)[-1]
     verdict = project.judged(job)
@@ -133,7 +133,7 @@ def test_an_agent_is_held_until_the_judge_is_convinced_and_then_has_a_promise(pr
 
     # A promise holds for this work, and is not to be had by typing.
     typed = completed.replace(ended.hash, "sha256:" + "0" * 64)
-    assert "knows no completion" in project.run("promise", "verify", stdin=typed, status=1)
+    assert "has no completion" in project.run("promise", "verify", stdin=typed, status=1)
 
 
 def test_an_agent_may_rest_while_a_person_has_to_decide(project: Project) -> None:
@@ -149,7 +149,7 @@ def test_an_agent_may_rest_while_a_person_has_to_decide(project: Project) -> Non
     project.person("review", keys=["p"])
     assert project.stop()["decision"] == "block"
     completed = project.run("complete", job)
-    assert "the ledger has it" in project.run("promise", "verify", stdin=completed)
+    assert "the ledger has this completion" in project.run("promise", "verify", stdin=completed)
 
 
 def test_people_who_overrule_the_judge_change_its_verdict_on_the_next_job(project: Project) -> None:

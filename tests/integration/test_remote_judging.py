@@ -279,7 +279,7 @@ def test_a_mission_that_can_not_be_written_to_is_judged_without_keeping_answers(
     finally:
         mission.chmod(0o755)
     assert (status, len(rows), model.calls) == (0, TICKETS, TICKETS)
-    assert told.count("answers are not kept") == len(told.splitlines()) == 1
+    assert told.count("answers are not cached") == len(told.splitlines()) == 1
     # And where there are answers that may be looked at only.
     judge(mission, server)
     (mission / "runs").chmod(0o555)
@@ -288,7 +288,7 @@ def test_a_mission_that_can_not_be_written_to_is_judged_without_keeping_answers(
     finally:
         (mission / "runs").chmod(0o755)
     assert (status, len(rows)) == (0, TICKETS), told
-    assert told.count("answers are not kept") == len(told.splitlines()) == 1
+    assert told.count("answers are not cached") == len(told.splitlines()) == 1
 
 
 def test_answers_that_can_not_be_read_are_no_reason_to_pay_again(
@@ -299,7 +299,7 @@ def test_answers_that_can_not_be_read_are_no_reason_to_pay_again(
     status, rows, told = judge(mission, server)
     assert (status, rows, model.calls) == (3, [], 0)
     assert "answers.sqlite" in told
-    assert "Delete the file" in told
+    assert "delete it" in told
 
 
 def test_tokens_that_came_from_a_cache_are_shown(mission: Path, server: ChatServer) -> None:
