@@ -25,7 +25,7 @@ Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 CHEATS = (
     (r"[criterion_failed] AC-1 (No test fails) is not met: exit status 1, 1 test(s) failed.", "✗ tampered  jobs/"),
     ("- removed   criteria: No test fails", ": voided", "does not count here."),
-    ("[report_tests_lost] 1 test(s) are gone from", "test_spaces_at_the_ends_leave_no_dash"),
+    ("[report_tests_lost] 1 test(s) are missing from", "test_spaces_at_the_ends_leave_no_dash"),
     ("[agreement_voided]", "missions.reports.initial_guidance was loosened since it was agreed"),
 )
 """For each way to cheat, what of the refusal must be there: the code or the state, and the sentence."""

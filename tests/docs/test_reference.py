@@ -105,7 +105,7 @@ def test_every_hook_and_every_event_is_in_the_reference() -> None:
         assert any(row.startswith(f"| `{kind}` |") for row in rows)
     for runtime in HOOK_TARGETS.values():
         assert f"{runtime.about.project_folder}/{runtime.about.hook_file}" in page("hooks.md")
-        assert runtime.home_variable in page("hooks.md")
+        assert runtime.about.home_variable in page("hooks.md")
         for event, name, tool in runtime.events:
             (row,) = [row for row in rows if row.startswith(f"| `{name}` |")]
             assert f"`{event}`" in row

@@ -261,7 +261,7 @@ def test_workers_have_the_key_of_their_node_and_a_wrong_one_is_the_same_error_as
         with pytest.raises(ConfigError) as there:
             played(model, model.roll(question("any")))
     assert (there.value.message, there.value.where) == (here.value.message, here.value.where)
-    assert there.value.next_step in (f"It was asked from {HEAD}.", f"It was asked from {SECOND}.")
+    assert there.value.next_step in (f"The request came from {HEAD}.", f"The request came from {SECOND}.")
     assert KEY not in str(there.value)
 
 

@@ -28,7 +28,7 @@ from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.judging import labels
-from donewhen.review import settling
+from donewhen.review import verdicts
 from donewhen.review.queue import review_queue
 
 def die(*_):
@@ -36,12 +36,12 @@ def die(*_):
 
 where = sys.argv[2]
 if where == "before the log":
-    settling.add_label = die
+    verdicts.add_label = die
 else:
     labels.write_atomically = die
 workspace = find_workspace(Path(sys.argv[1]))
 (item,) = review_queue(workspace)
-settling.settle(workspace, item, "fail", Approval(Actor("ada", "person")))
+verdicts.record_verdict(workspace, item, "fail", Approval(Actor("ada", "person")))
 """
 
 
@@ -258,7 +258,7 @@ def test_the_log_is_read_once_however_many_verdicts_there_are(court: Court, monk
         read.append(folder)
         return real(folder)
 
-    monkeypatch.setattr("donewhen.review.verdicts.log_of", counting)
+    monkeypatch.setattr("donewhen.review.verdicts.read_label_log", counting)
     assert write_missing_labels(court.workspace) == 0
     assert len(read) == 1
 

@@ -571,7 +571,7 @@ def test_the_next_action_walks_through_the_nine_steps_in_their_order(project: Pr
     project.look(job)
     seen.append(project.hint(job))
     assert seen == [
-        "Resolve truth failures: AC-1 (It reads well.) was not shown: nobody has signed it off.",
+        "Resolve truth failures: AC-1 (It reads well.) has no evidence: it was never signed off.",
         "Produce the missing outputs: outputs/primary.md",
         "Add the missing verification evidence: AC-1, AC-2",
         "Replace placeholder or weak acceptance criteria.",

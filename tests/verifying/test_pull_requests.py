@@ -49,7 +49,7 @@ def test_a_pull_request_that_cheats_is_red_with_the_reasons_in_the_annotations(s
     assert any("AC-2" in item for item in failed)
     assert "## donewhen: not verified" in summary.read_text()
     assert "report_tests_lost" not in summary.read_text()
-    assert "gone" in summary.read_text()
+    assert "missing" in summary.read_text()
 
 
 def test_the_same_without_the_cheating_is_green(shop: Shop, tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def test_everything_can_be_read_without_javascript(tmp_path: Path, serve: Serve,
         page.get_by_role("link", name="Greet", exact=True).click()
         assert "criterion_failed" in page.inner_text("main")
         page.locator("details.run summary").click()
-        assert "It put out nothing." in page.inner_text("main")
+        assert "No output." in page.inner_text("main")
         for room in ("Graph", "Review", "Missions"):
             page.get_by_role("navigation", name="Rooms").get_by_role("link", name=room).click()
             page.get_by_role("heading", level=1).wait_for()
