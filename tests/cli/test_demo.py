@@ -72,7 +72,7 @@ TRANSCRIPT = (
     "-003-DONE</promise>",
     "✓ It may stop.",
     "6. What is left to look at",
-    "the ledger has it.",
+    "the ledger has this completion.",
     ": clean.",
     "Three jobs and a project are done: 4 promises",
     "This was a temporary folder, and is gone now.",
