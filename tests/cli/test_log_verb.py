@@ -27,7 +27,7 @@ def test_every_event_is_a_sentence_and_a_refusal_has_its_codes(
     complete(workspace, job.id, BOT)
     agreed, started, ran, refused = donewhen(["log", job.id], repository).stdout.splitlines()
     assert "(person)  agreed: sha256:" in agreed
-    assert started.endswith("bot (agent)  work began")
+    assert started.endswith("bot (agent)  work started")
     assert ran.endswith("failed: file /prices.csv")
     assert "closed: " in refused
     assert "criterion_failed" in refused

@@ -199,7 +199,7 @@ def test_a_check_names_every_problem_with_its_line_and_fails(donewhen: Run, miss
     ("content", "told"),
     [
         ('mission = "m"\nlanguge = "en"\n', "mission.toml:2: languge: Object contains unknown field"),
-        ('mission = "m"\nlanguage = "tlh"\n', "There is no language 'tlh'"),
+        ('mission = "m"\nlanguage = "tlh"\n', "Unknown language 'tlh'"),
         ('mission = "m', "not valid TOML"),
         ("", "mission"),
         (b"\xff", "not UTF-8"),

@@ -126,7 +126,7 @@ def test_the_installed_command_writes_the_dashboard_with_its_style_and_script(
         assert told.returncode == 0, told.stderr
     page = (tmp_path / "jobs" / "outputs" / "dashboard.html").read_text()
     for name in ("dashboard.css", "data.js", "page.js"):
-        assert (ROOT / "src" / "donewhen" / "jobs" / "dashboard_page" / name).read_text() in page
+        assert (ROOT / "src" / "donewhen" / "dashboard" / name).read_text() in page
 
 
 def test_without_the_extra_the_claude_adapter_constructs_and_says_what_is_missing(
