@@ -206,7 +206,7 @@ def test_a_name_that_is_unknown_is_a_mistake_of_the_caller(shop: Shop) -> None:
     done = shop.run("models", "fetch", "spara")
     assert done.returncode == 2
     assert_sentences(done.stderr)
-    assert "There is: toy, spare." in done.stderr
+    assert "toy, spare." in done.stderr
 
 
 def test_a_wheel_that_is_wrong_is_an_error_with_place_and_next_step(shop: Shop) -> None:
