@@ -51,6 +51,7 @@ _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (rf"\b{_YEAR_MONTH}-?\d\d[T ]\d\d:?\d\d(?::?\d\d(?:\.\d+)?)?(?: ?Z\b| ?UTC\b|[+-]\d\d:?\d\d)?", "‹time›"),
         (rf"(?<!\d){_YEAR_MONTH}-?\d\d(?!\d)", "‹date›"),
         (r"\bsha(1|256|512):[0-9a-f]{6,}…?", r"sha\1:…"),
+        (r"\bed25519:[A-Za-z0-9+/]{20,}={0,2}", "ed25519:…"),
         (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "‹uuid›"),
         (r"(?<![\w#&])(?:[0-9a-f]{10,}|(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,9})\b…?", "‹hash›"),
         (r"\b(pid|process) \d+", r"\1 ‹pid›"),
