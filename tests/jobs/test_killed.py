@@ -61,7 +61,7 @@ def agree_to(workspace, name):
         agree(workspace, one, person)
 
 def operate(what, root, clock):
-    if what == "create_project":
+    if what == "init":
         create_project(root, "Shop", clock=clock)
         return
     if what == "init_big":
@@ -82,7 +82,7 @@ def operate(what, root, clock):
         decide(workspace, workspace.job("done"), Decision("raise_budget", "more", 9), person)
     elif what == "target_of_open":
         decide(workspace, workspace.job("open"), Decision("target", "more", 85), person)
-    elif what == "record_file_check":
+    elif what == "look":
         job = workspace.job("done")
         record_file_check(workspace, job, parse_check("file main.py", "x"), "file main.py", person.by, criterion=None)
     else:
