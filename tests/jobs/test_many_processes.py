@@ -150,7 +150,7 @@ def test_workstreams_that_are_made_at_once_are_made_once_and_all_are_listed(tmp_
 
 
 def test_projects_that_are_made_at_once_have_an_id_each(tmp_path: Path) -> None:
-    script = "tell(init(root, f'Project {me}', form='big').project().id)"
+    script = "tell(create_project(root, f'Project {me}', form='big').project().id)"
     lines = [line for said in at_once(tmp_path, script, 1) for (line,) in said]
     assert len(set(lines)) == WRITERS
     assert len(list(tmp_path.glob("PJ-*/plan.md"))) == WRITERS
@@ -160,7 +160,7 @@ def test_projects_that_are_made_at_once_have_an_id_each(tmp_path: Path) -> None:
 def test_of_many_that_begin_one_small_project_one_succeeds(tmp_path: Path) -> None:
     script = """
 try:
-    tell(init(root, f"Project {me}").project().title)
+    tell(create_project(root, f"Project {me}").project().title)
 except DonewhenError as error:
     tell(error.code)
 """
@@ -212,7 +212,7 @@ for _ in range(count):
         job = workspace.job_at(place.path)
         if me % 4 < 2:
             what = "file outputs/primary.md"
-            seen = look(workspace, job, parse_check(what, "test"), what, approval.by, criterion="AC-2")
+            seen = record_file_check(workspace, job, parse_check(what, "test"), what, approval.by, criterion="AC-2")
             tell(job.id, seen.entry.hash)
         elif me % 4 == 2:
             tell(job.id, decide(workspace, job, Decision("target", "other", 80 + me), approval).entry.hash)
@@ -241,7 +241,7 @@ for number in range(count):
     if me % 2:
         tell("stream", add_job(workspace, "Job", workstream=f"Stream {me} {number}").folder.parent.parent.name)
     else:
-        (proposal,) = proposals(workspace, [])
+        (proposal,) = agreement_proposals(workspace, [])
         tell("agreed", agree(workspace, proposal, approval, notes=f"{me} {number}").hash)
 """
 
