@@ -418,7 +418,7 @@ def test_a_file_that_changes_while_it_is_looked_at_is_looked_at_again(
 ) -> None:
     import donewhen.jobs.evidence.commands as running
 
-    real = running.probe
+    real = running.run_file_check
 
     def meddled(*arguments: Any) -> Any:
         seen = real(*arguments)
@@ -426,9 +426,9 @@ def test_a_file_that_changes_while_it_is_looked_at_is_looked_at_again(
         return seen
 
     (place.root / "out.md").write_text("done")
-    monkeypatch.setattr(running, "probe", meddled)
+    monkeypatch.setattr(running, "run_file_check", meddled)
     assert looked(place).entry.data["settled"] is False
-    monkeypatch.setattr(running, "probe", real)
+    monkeypatch.setattr(running, "run_file_check", real)
     (place.root / "out.md").write_text("done")
     assert not looked(place).reused
 
