@@ -138,14 +138,14 @@ def test_people_find_their_way(tmp_path: Path, serve: Serve, look: Any) -> None:
         page.goto(server.url)
         page.get_by_role("link", name="Greet", exact=True).click()
         assert page.get_by_role("heading", level=1).inner_text() == "Greet"
-        page.get_by_role("navigation", name="Rooms").get_by_role("link", name="Graph").click()
+        page.get_by_role("navigation", name="Pages").get_by_role("link", name="Graph").click()
         page.locator("svg .node").filter(has_text="Say goodbye").click()
         assert page.get_by_role("heading", level=1).inner_text() == "Say goodbye"
         page.get_by_role("link", name=re.compile("Greet")).first.click()
-        page.get_by_role("navigation", name="Rooms").get_by_role("link", name="Missions").click()
+        page.get_by_role("navigation", name="Pages").get_by_role("link", name="Missions").click()
         page.get_by_role("link", name="tone").click()
         assert page.get_by_role("heading", level=1).inner_text() == "agent-reports"
-        page.get_by_role("navigation", name="Rooms").get_by_role("link", name="Review").click()
+        page.get_by_role("navigation", name="Pages").get_by_role("link", name="Review").click()
         assert "Nothing to review" in page.inner_text("main")
         page.get_by_role("link", name="donewhen").click()
         page.get_by_role("searchbox").fill("goodbye")
@@ -229,7 +229,7 @@ def test_everything_can_be_read_without_javascript(tmp_path: Path, serve: Serve,
         page.locator("details.run summary").click()
         assert "No output." in page.inner_text("main")
         for room in ("Graph", "Review", "Missions"):
-            page.get_by_role("navigation", name="Rooms").get_by_role("link", name=room).click()
+            page.get_by_role("navigation", name="Pages").get_by_role("link", name=room).click()
             page.get_by_role("heading", level=1).wait_for()
 
 
