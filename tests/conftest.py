@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from donewhen_kit import quiet_environment, run_main, run_process
 
-sys.path.insert(0, str(Path(__file__).parent))
 pytest_plugins = ["sentences"]
 
 # A CI system is part of the environment that evidence is bound to. Which tests are in one, they say themselves.

@@ -174,7 +174,7 @@ def test_more_fits_where_more_is_allowed(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(ModelError, match="256 tokens"):
         asyncio.run(small.complete(weighing(LONG, "Report")))
     monkeypatch.setenv(CONTEXT_VARIABLE, "plenty")
-    with pytest.raises(ConfigError, match="not a positive number: 'plenty'"):
+    with pytest.raises(ConfigError, match=f"{CONTEXT_VARIABLE}.*'plenty'"):
         LocalChat(weights_path(WEIGHTS))
 
 
@@ -235,4 +235,4 @@ def test_half_a_file_of_weights_stops_the_run_with_a_sentence(tmp_path: Path) ->
     broken = LocalChat(half)
     with pytest.raises(ConfigError, match="can't be loaded") as refused:
         asyncio.run(broken.complete(weighing("a", "b")))
-    assert "whole GGUF file" in str(refused.value.next_step)
+    assert "GGUF file" in str(refused.value.next_step)

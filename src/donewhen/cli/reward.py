@@ -43,7 +43,7 @@ def reward(output: Output, job: str | None, explain: bool, project: Path | None)
 
     def on_progress(found: EvaluatedJob) -> _Told:
         score, target = found.evaluation.score, found.job.reward_target
-        output.say(f"{found.job.id}  {score.total} of 100, {target} asked for", bold=True)
+        output.say(f"{found.job.id}  {score.total} of 100, target {target}", bold=True)
         if explain:
             show_score(output, score)
         output.say(f"  next: {found.evaluation.next_action}", dim=True)
