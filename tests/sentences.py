@@ -47,7 +47,7 @@ _JSON_ERROR = (
 _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), to)
     for pattern, to in (
-        (r"\b(?:localhost|127\.0\.0\.1|\[::1\]):\d+", "‹address›"),
+        (r"\b(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]):\d+", "‹address›"),
         (rf"\b{_YEAR_MONTH}-?\d\d[T ]\d\d:?\d\d(?::?\d\d(?:\.\d+)?)?(?: ?Z\b| ?UTC\b|[+-]\d\d:?\d\d)?", "‹time›"),
         (rf"(?<!\d){_YEAR_MONTH}-?\d\d(?!\d)", "‹date›"),
         (r"\bsha(1|256|512):[0-9a-f]{6,}…?", r"sha\1:…"),

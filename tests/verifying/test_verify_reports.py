@@ -18,7 +18,7 @@ from donewhen.reports.verification_junit import junit
 from donewhen.reports.verification_places import FileLocation, location_of_reason
 from donewhen.reports.verification_sarif import sarif
 from donewhen.test_reports.junit import read_junit
-from sentences import assert_sentences
+from sentences import assert_sentences, lines_with
 
 NASTY = (
     "a|b `c` <img src=x> @ada #1 ]]> & \x1b[31mred\x1b[0m \x00\ufffe\uffff\udcff ::error::x\n::stop-commands::y\n%0A"
@@ -257,20 +257,11 @@ def test_what_nobody_foresaw_is_reported_and_is_no_pass(shop: Shop, tmp_path: Pa
     shop.branch()
     forge(shop, job)
     shop.commit()
-    (shop.folder / ".git" / "objects" / "pack").mkdir(exist_ok=True)
-    full = tmp_path / "full"
-    full.write_text("")
-    for objects in (shop.folder / ".git" / "objects").glob("??"):
-        for path in objects.iterdir():
-            if shop.git("cat-file", "-t", objects.name + path.name).strip() == "blob":
-                path.unlink()
-                break
-        else:
-            continue
-        break
+    blob = shop.git("rev-parse", "HEAD:prices.py").strip()
+    (shop.folder / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     done = shop.verify("--junit", str(tmp_path / "junit.xml"))
     assert done.returncode in (1, 2, 3)
-    assert_sentences(done.stdout)
+    assert_sentences(lines_with(done.stdout, "[git]"), done.stdout.splitlines()[-1])
     assert (tmp_path / "junit.xml").is_file()
 
 

@@ -15,7 +15,11 @@ from donewhen.jobs.ledger.ledger import Actor, Entry, EventKind
     [
         ("started", {}, "work started"),
         ("started", {"commit": "0123456789abcdef"}, "work started at commit 0123456789"),
-        ("started", {"lessons": {"LL-1": "sha256:x", "LL-2": "sha256:y"}}, "work started, with 2 lesson(s) from earlier jobs"),
+        (
+            "started",
+            {"lessons": {"LL-1": "sha256:x", "LL-2": "sha256:y"}},
+            "work started, with 2 lesson(s) from earlier jobs",
+        ),
         ("lesson", {"lesson": "LL-1", "how": "captured"}, "LL-1 captured"),
         ("lesson", {"lesson": "LL-1", "how": "not_relevant", "said": "No\nparser."}, "LL-1 not relevant: No parser."),
     ],

@@ -267,7 +267,7 @@ def test_a_page_that_cant_be_shown_for_a_moment_says_so_and_comes_back(tmp_path:
         job.path.write_bytes(b"---\nstatus: [\n---\n")
         sight.page.wait_for_selector("text=Repair the file")
         job.path.write_bytes(plan)
-        sight.page.wait_for_selector("text=What it has to show")
+        sight.page.wait_for_selector("#requirements")
         sight.nothing_wrong()
 
 

@@ -255,7 +255,8 @@ def test_a_graph_of_very_many_is_cut_and_says_so(tmp_path: Path, serve: Serve) -
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("learned")
+    folder = tmp_path_factory.mktemp("learned") / "shop"
+    folder.mkdir()
     shop(folder, "Greet")
     make_mission(folder / "missions" / "reports", 120)
     learn(read_mission(folder / "missions" / "reports"), open_model("contrast"))

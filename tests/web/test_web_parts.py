@@ -322,4 +322,6 @@ def test_an_error_that_nobody_foresaw_is_a_plain_page_and_a_line_on_the_terminal
     assert (b"x-frame-options", b"DENY") in sent[0]["headers"]
     body = sent[1]["body"].decode()
     assert "secret" not in body and "Traceback" not in body
-    assert told == ["The page /x\x1b[31m could not be shown: ZeroDivisionError: a secret of the inside"]
+    reported, log = told
+    assert reported == "The page /x\x1b[31m could not be shown: ZeroDivisionError: a secret of the inside"
+    assert "ZeroDivisionError" in Path(log.removeprefix("Crash log: ")).read_text()
