@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -91,8 +92,9 @@ def play_person(
         stdout=subprocess.PIPE,
         text=True,
     )
-    told = json.loads(done.stdout)
-    return Played(told["status"], told["screen"])
+    played = json.loads(done.stdout)
+    # A terminal echoes a key that is pressed before the program listens to keys; whether it does is a matter of moments.
+    return Played(played["status"], re.sub(r"(q quit *\r?\n)\S{1,8}(?=\r?\n)", r"\1", played["screen"]))
 
 
 def git_command(folder: Path, *arguments: str) -> str:

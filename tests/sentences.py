@@ -25,6 +25,8 @@ from typing import Any
 
 import pytest
 
+from lean_python import lean_python
+
 FILE = "sentences.txt"
 _CALLED = "assert_sentences"
 _LONGEST_NAME = 160
@@ -66,6 +68,8 @@ _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(\S)\1{30,}", r"\1\1\1…"),
         (r"(/\.[\w.]+-|/tmp)[a-z0-9_]{8}(?=/|$|\W)", r"\1‹random›"),
         (r"\bsh: (?:line )?1: (\S+): (?:not found|No such file or directory)", r"sh: \1: not found"),
+        # How much of a command is shown depends on how long the path of its program is.
+        (r"`‹python› [^`\n]*…`", "`‹python› …`"),
         (_JSON_ERROR, "‹JSON error›"),
         (r"(not JSON compliant): -?(?:inf|nan)", r"\1"),
         (r"Symlink loop from '[^']*'|Too many levels of symbolic links", "‹a circle of links›"),
@@ -264,7 +268,12 @@ def _known_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
     bases = "|".join(re.escape(str(base)) for base in (temporary, temporary.resolve()))
     _folders.append((re.compile(rf"(?:file://)?(?:{bases})/[^/\s'\"`:,;)]+"), "‹tmp›"))
     _folders.append((re.compile(rf"\b{re.escape(getpass.getuser())}(?= \((?:person|agent|ci|key)\))"), "‹user›"))
-    places = {sys.executable: "‹python›", sys.prefix: "‹prefix›", str(REPOSITORY): "‹repository›"}
+    places = {
+        lean_python(): "‹python›",
+        sys.executable: "‹python›",
+        sys.prefix: "‹prefix›",
+        str(REPOSITORY): "‹repository›",
+    }
     _folders.extend((re.compile(re.escape(place)), to) for place, to in places.items())
 
 

@@ -21,10 +21,11 @@ from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.record.history import History, history_of
 from donewhen_kit import run_main
+from lean_python import lean_python
 
 PYTHON = sys.executable
 CHECK = f"{PYTHON} check.py"
-PYTEST = f"{PYTHON} -m pytest -q -p no:cacheprovider"
+PYTEST = f"{lean_python()} -m pytest -q -p no:cacheprovider"
 LOOKS = "import sys\nsys.exit('good' not in open('result.txt').read())\n"
 PAGE = Path(__file__).parents[2] / "docs" / "adversarial.md"
 _CODE = re.compile(r"^\s+\[([a-z_]+)\]", re.MULTILINE)

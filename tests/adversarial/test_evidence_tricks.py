@@ -20,12 +20,13 @@ from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval, person_at_terminal
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
+from lean_python import lean_python
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 Git = Callable[..., str]
 
 CHECK = f"{sys.executable} check.py"
-PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+PYTEST = f"{lean_python()} -m pytest -q -p no:cacheprovider"
 FAILS = "raise SystemExit(1)\n"
 PASSES = "print('good')\n"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import textwrap
 import threading
 from collections.abc import Callable
@@ -22,9 +21,10 @@ from donewhen.completion import (
 )
 from donewhen.filesystem import HostFilesystem
 from donewhen.runtime import Session
+from lean_python import lean_python
 from sentences import assert_sentences
 
-PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml={junit}")
+PYTEST = (lean_python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml={junit}")
 # The runner's own plug-ins have no say in these projects.
 ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 

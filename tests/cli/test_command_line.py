@@ -22,6 +22,7 @@ from donewhen.learning.measuring import trial
 from donewhen.learning.reflection import rejections, unlearnable
 from donewhen.protocols import ReasonCode
 from donewhen_kit import run_main
+from lean_python import lean_python
 from sentences import assert_sentences
 
 DONEWHEN = [sys.executable, "-m", "donewhen"]
@@ -173,7 +174,7 @@ def test_check_runs_in_the_folder_given_with_dash_c(tmp_path: Path) -> None:
 def test_check_compares_tests_with_a_recorded_baseline(tmp_path: Path) -> None:
     tests = tmp_path / "test_it.py"
     tests.write_text("def test_a(): pass\ndef test_b(): pass\n")
-    command = f"{sys.executable} -m pytest -q -p no:cacheprovider --junitxml={{junit}}"
+    command = f"{lean_python()} -m pytest -q -p no:cacheprovider --junitxml={{junit}}"
     recorded = run("baseline", "--out", "b.json", "--", *command.split(), cwd=tmp_path)
     assert recorded.returncode == 0, recorded.stderr
     assert json.loads((tmp_path / "b.json").read_text())["executed"] == ["test_it::test_a", "test_it::test_b"]

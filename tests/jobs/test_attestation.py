@@ -26,6 +26,7 @@ from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.receipts.attestation import PREDICATE, STATEMENT, AttestationError, Claims, statement_of, subjects_of
 from donewhen.jobs.receipts.attesting import attest_job
+from lean_python import lean_python
 from sentences import assert_sentences
 
 Make = Callable[..., Any]
@@ -118,7 +119,7 @@ def test_the_seals_after_each_entry_end_with_the_one_that_holds(bench: Any) -> N
 def test_a_command_is_told_with_its_exit_code_its_tests_and_the_hash_of_its_evidence(bench: Any) -> None:
     (bench.root / "test_it.py").write_text("def test_one():\n    pass\n\n\ndef test_two():\n    pass\n")
     bench.git(bench.root, "add", "-A")
-    command = f"{sys.executable} -m pytest -q -p no:cacheprovider test_it.py"
+    command = f"{lean_python()} -m pytest -q -p no:cacheprovider test_it.py"
     job = bench.done(criteria=["Prose."], commands=[command])
     said = predicate(bench, job)
     *_, run = (entry for entry in bench.workspace.ledger.read(job.id).entries if entry.data.get("what") == "command")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lessons.lesson_use import LessonFact, lesson_fact
+from lean_python import lean_python
 from sentences import assert_sentences
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Bench = Any
 ADA = Approval(Actor("ada", "person"))
 BOT = Actor("bot")
-PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+PYTEST = f"{lean_python()} -m pytest -q -p no:cacheprovider"
 TWO_TESTS = "def test_one():\n    assert True\n\n\ndef test_two():\n    assert True\n"
 LESSON = "## LL-20260214-001 {id}\n- Context: {text}\n- What worked: {text}\n- What failed: {text}\n"
 

@@ -19,6 +19,7 @@ from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.judge.job_ticket import fit_to_size
 from donewhen.jobs.judge.judge_evidence import NothingToJudgeError
 from donewhen.jobs.lifecycle.start import start_job
+from lean_python import lean_python
 from sentences import assert_sentences
 
 TOKEN = "ghp_" + "a1B2" * 9
@@ -132,7 +133,7 @@ def test_a_file_check_is_evidence_in_the_words_of_the_gate(court: Court) -> None
 
 def test_the_report_of_a_test_run_is_counted(court: Court) -> None:
     court.write("test_it.py", "def test_it(): pass\n")
-    job = court.job(f"Tests pass.\n  check: run {sys.executable} -m pytest -q -p no:cacheprovider test_it.py", JUDGED)
+    job = court.job(f"Tests pass.\n  check: run {lean_python()} -m pytest -q -p no:cacheprovider test_it.py", JUDGED)
     court.collect(job)
     assert "passed, exit status 0, 0 failed, 1 passed, 0 skipped" in court.ticket(job, "AC-2")["evidence AC-1 1"]
 
@@ -150,7 +151,7 @@ def test_how_long_a_check_took_makes_no_other_ticket(court: Court) -> None:
 def test_a_test_run_that_is_repeated_does_not_undo_what_a_person_said(court: Court) -> None:
     court.votes = "ppf"
     court.write("test_it.py", "def test_it(): pass\n")
-    job = court.job(f"Tests pass.\n  check: run {sys.executable} -m pytest -q -p no:cacheprovider test_it.py", JUDGED)
+    job = court.job(f"Tests pass.\n  check: run {lean_python()} -m pytest -q -p no:cacheprovider test_it.py", JUDGED)
     court.complete(job)
     court.overrule(job, "pass", name="AC-2")
     for _ in range(2):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from lean_python import lean_python
 from sentences import assert_sentences
 
 Git = Callable[..., str]
@@ -387,7 +387,7 @@ def test_everything_stands_in_a_clone_as_it_stood_before(place: Place, tmp_path:
 
 
 def test_pytest_that_failed_is_told_by_its_tests(place: Place) -> None:
-    place.make(f"It works\n  check: run {sys.executable} -m pytest -q -p no:cacheprovider")
+    place.make(f"It works\n  check: run {lean_python()} -m pytest -q -p no:cacheprovider")
     (place.root / "test_it.py").write_text("def test_one(): assert 0\ndef test_two(): pass\n")
     place.collect()
     assert_sentences(place.status().why)

@@ -155,6 +155,24 @@ def test_the_action_is_green_for_honest_work_and_red_with_annotations_for_the_re
     assert_sentences(done.summary)
 
 
+class Released(NamedTuple):
+    """A repository of donewhen as others would use it."""
+
+    folder: Path
+    commit: str
+
+
+def as_released(folder: Path) -> Released:
+    """This tree, with whatever is not committed yet, as the last commit of a repository of its own."""
+    git = ["git", f"--git-dir={folder / '.git'}"]
+    subprocess.run(["git", "clone", "-q", "--no-checkout", "--shared", str(HERE), str(folder)], check=True)
+    subprocess.run([*git, f"--work-tree={HERE}", "add", "-A"], cwd=HERE, check=True)
+    identity = ["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]
+    subprocess.run([*git, *identity, "commit", "-q", "--allow-empty", "-m", "As it is"], check=True)
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    return Released(folder, commit)
+
+
 def test_the_hooks_run_in_pre_commit(project: dict[str, Any], tmp_path: Path) -> None:
     if shutil.which("pre-commit", path=str(Path(sys.executable).parent)) is None:
         pytest.skip("LOUD: pre-commit is not installed; the hooks for it are NOT tested")
@@ -164,11 +182,15 @@ def test_the_hooks_run_in_pre_commit(project: dict[str, Any], tmp_path: Path) ->
     env = known | {"PRE_COMMIT_HOME": str(tmp_path / "home"), "PRE_COMMIT_COLOR": "never"}
     hooks = [item["id"] for item in yaml.safe_load((HERE / ".pre-commit-hooks.yaml").read_text())]
     assert hooks == ["donewhen-audit", "donewhen-plan-check", "donewhen-verify"]
+    tool = as_released(tmp_path / "tool")
+    used = {"repo": str(tool.folder), "rev": tool.commit, "hooks": [{"id": hook} for hook in hooks]}
+    (place / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": [used]}))
+    subprocess.run(["git", "add", ".pre-commit-config.yaml"], cwd=place, check=True)
     said = {}
     for hook in hooks:
         stage = "pre-push" if hook == "donewhen-verify" else "pre-commit"
-        argv = [sys.executable, "-m", "pre_commit", "try-repo", str(HERE), hook, "--verbose", "--hook-stage", stage]
-        done = subprocess.run([*argv, "--all-files"], cwd=place, env=env, capture_output=True, text=True)
+        argv = [sys.executable, "-m", "pre_commit", "run", hook, "--verbose", "--hook-stage", stage, "--all-files"]
+        done = subprocess.run(argv, cwd=place, env=env, capture_output=True, text=True)
         said[hook] = (done.returncode, done.stdout + done.stderr)
     assert said["donewhen-audit"][0] == 1
     assert "tampered" in said["donewhen-audit"][1]

@@ -22,6 +22,7 @@ from donewhen.jobs.verifying import verify_branch
 from donewhen.jobs.verifying.base_branch import BaseError, base_of
 from donewhen.jobs.verifying.judging_files import judging_files_of, matches
 from donewhen.jobs.verifying.trees import lay_branch, lay_contract
+from lean_python import lean_python
 from sentences import assert_sentences
 
 FILE = ("There is one\n  check: file /prices.py",)
@@ -419,7 +420,7 @@ def test_a_submodule_with_tests_is_the_bases(shop: Shop, tmp_path: Path) -> None
     subprocess.run(["git", *identity, "commit", "-q", "-m", "x"], cwd=other, check=True)
     (shop.root / "test_prices.py").unlink()
     shop.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "suite")
-    job = shop.job(criteria=(f"No test fails\n  check: run {sys.executable} -m pytest -q -p no:cacheprovider suite",))
+    job = shop.job(criteria=(f"No test fails\n  check: run {lean_python()} -m pytest -q -p no:cacheprovider suite",))
     shop.branch()
     shop.write("prices.py", HONEST)
     shop.git("add", "-A")

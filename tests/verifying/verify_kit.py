@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,9 @@ from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.jobs.verifying import Verification, verify_branch
 from donewhen_kit import run_main
+from lean_python import lean_python
 
-PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+PYTEST = f"{lean_python()} -m pytest -q -p no:cacheprovider"
 NAIVE = "def total(prices):\n    return sum(prices)\n"
 HONEST = """def total(prices):
     if min(prices, default=0) < 0:
