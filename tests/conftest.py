@@ -93,7 +93,7 @@ def play_person(
         text=True,
     )
     played = json.loads(done.stdout)
-    # A terminal echoes a key that is pressed before the program listens to keys; whether it does is a matter of moments.
+    # A terminal echoes a key that is pressed before the program listens; whether that happens is a matter of moments.
     return Played(played["status"], re.sub(r"(q quit *\r?\n)\S{1,8}(?=\r?\n)", r"\1", played["screen"]))
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.demo.example_mission import examples, make_mission
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.workspace import find_workspace
+from donewhen_kit import run_main, run_process
 from sentences import assert_sentences, lines_with
 
 Person = Callable[..., Any]
@@ -38,14 +37,9 @@ class Project:
 
     def run(self, *arguments: str, stdin: str = "", status: int | None = 0) -> str:
         """A command of an agent; what it printed."""
-        done = subprocess.run(
-            [sys.executable, "-m", "donewhen", *arguments],
-            cwd=self.root,
-            env=self.environment,
-            input=stdin,
-            capture_output=True,
-            text=True,
-        )
+        # A hook is a process of its own, as the runtime starts it.
+        run = run_process if arguments[0] == "hook" else run_main
+        done = run(arguments, self.root, self.environment, stdin)
         assert status is None or done.returncode == status, done.stdout + done.stderr
         return done.stdout
 

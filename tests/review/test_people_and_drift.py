@@ -185,7 +185,7 @@ def test_a_terminal_is_told_in_a_few_lines(folder: Path) -> None:
     people, drifted = people_agreement(mission(folder)), judge_drift(mission(folder))
     lines = list(reviews_text(people, drifted))
     assert lines[0].startswith("labelled by people: 9 ticket(s) (ada 5, ben 4, cem 4)")
-    assert any("ben and cem" in line and "3 of 4, κ 0.50" in line for line in lines)
+    assert any("3 of 4, κ 0.50" in line for line in lines)
     assert_sentences(lines)
     assert any(set(line.split()[0]) <= set("▁▂▃▄▅▆▇█") for line in lines if line.strip())
 

@@ -129,6 +129,8 @@ class Tree:
         chosen.write_text(json.dumps(list(tests)))
         environment = {**os.environ, "MUTANTS_REPORT": str(report), "MUTANTS_HITS": str(self.hits)}
         environment.update({"MUTANTS_TESTS": str(chosen)} if tests else {})
+        # Whoever is measuring may be a worker of pytest-xdist; this pytest is not.
+        environment.pop("PYTEST_XDIST_WORKER", None)
         environment["PATH"] = f"{self.python.parent}{os.pathsep}{environment.get('PATH', '')}"
         environment["VIRTUAL_ENV"] = str(self.python.parent.parent)
         argv = [str(self.python), "-m", "pytest", *_QUIET, *_WITHOUT, f"--basetemp={scratch}", *options, *paths]
@@ -172,9 +174,8 @@ def measure_baseline(tree: Tree, places: Mapping[str, Unit], folders: Sequence[s
     for module, text in originals.items():
         tree.write(module, text)
     if found is None or "pytest" in found or len(found) < 2:
-        raise SystemExit(
-            f"The tests can't be run unchanged:\n{found['pytest'].text if found else 'they take too long'}"
-        )
+        why = "they take too long" if found is None else found["pytest"].text if "pytest" in found else "none was run"
+        raise SystemExit(f"The tests can't be run unchanged:\n{why}")
     seconds = {name: one.seconds for name, one in found.items() if one.outcome == "passed"}
     slow = {name: f"slow ({one:.0f} s)" for name, one in seconds.items() if one > SLOW_SECONDS}
     bad = {name: one.outcome for name, one in found.items() if one.outcome != "passed"}
