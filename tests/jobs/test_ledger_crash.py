@@ -67,9 +67,13 @@ def test_a_writer_killed_at_any_moment_loses_nothing_that_it_reported(tmp_path: 
         # By then it is in the midst of the next; how far decides nothing here, only what is tried.
         timer = threading.Timer(chance.random() * 0.02, process.send_signal, [signal.SIGKILL])
         timer.start()
-        reported += process.communicate()[0].split()
+        # Not communicate(): it would skip what readline() has buffered.
+        reported += process.stdout.read().split()
         timer.join()
-        assert process.returncode == -signal.SIGKILL
+        assert process.wait() == -signal.SIGKILL
+        for stream in (process.stdout, process.stderr):
+            assert stream is not None
+            stream.close()
         content = path.read_bytes()
         whole, tail = content[: content.rfind(b"\n") + 1], content[content.rfind(b"\n") + 1 :]
         chain = ledger.read("WI-1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ from donewhen.jobs.plan.document import parse_document, rewrite_fields
 from donewhen.jobs.plan.job import Job, read_job
 from donewhen.jobs.plan.templates import job_plan
 
+EXAMPLES = int(os.environ.get("DONEWHEN_EXAMPLES", "100"))
 NOW = "2026-02-14T10:00:00Z"
 SMUGGLED = (
     "# Acceptance Criteria",
@@ -150,7 +152,7 @@ def assert_simple(raw: bytes) -> None:
     ]
 
 
-@settings(max_examples=400)
+@settings(max_examples=EXAMPLES)
 @given(items)
 def test_no_text_of_an_item_becomes_anything_but_text(item: ImportItem) -> None:
     clean = clean_item(item)
@@ -163,7 +165,7 @@ def harmless(found: ReadSource) -> None:
         assert_harmless(item)
 
 
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 @given(file_lines, file_lines, words, file_words)
 def test_no_backlog_makes_anything_but_planned_jobs(description: str, criteria: str, title: str, status: str) -> None:
     head = f"---\nid: task-1\ntitle: {json.dumps(title)}\nstatus: {json.dumps(status)}\n---\n"
@@ -175,7 +177,7 @@ def test_no_backlog_makes_anything_but_planned_jobs(description: str, criteria: 
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 @given(file_lines, file_lines, file_words)
 def test_no_tasks_of_spec_kit_make_anything_but_planned_jobs(tasks: str, spec: str, name: str) -> None:
     texts = [
@@ -185,7 +187,7 @@ def test_no_tasks_of_spec_kit_make_anything_but_planned_jobs(tasks: str, spec: s
     harmless(READERS["spec-kit"](texts))
 
 
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 @given(file_lines, file_lines, file_lines)
 def test_no_change_of_openspec_makes_anything_but_planned_jobs(proposal: str, tasks: str, delta: str) -> None:
     texts = [
@@ -210,7 +212,7 @@ field_names = st.sampled_from(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 @given(st.lists(st.dictionaries(field_names, json_values, max_size=8), max_size=4))
 def test_no_list_of_features_makes_anything_but_planned_jobs(features: Sequence[object]) -> None:
     harmless(READERS["feature-list"]([SourceText("f.json", "f.json", json.dumps(features))]))
