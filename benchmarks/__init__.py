@@ -1,1 +1,1 @@
-"""Measurements, as ratios within one run. They inform; they decide nothing."""
+"""Benchmarks. They print ratios within one run; no test depends on them."""

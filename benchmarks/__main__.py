@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def imports() -> None:
-    print("CPU time of a fresh interpreter, over `python -c pass`")
+    print("CPU time of a fresh interpreter, compared with `python -c pass`")
     bare = _cpu_of("pass")
     for statement in (
         "import donewhen",
@@ -53,7 +53,7 @@ def imports() -> None:
 
 
 def hooks() -> None:
-    print("CPU time of `donewhen hook stop`, over `python -c pass`")
+    print("CPU time of `donewhen hook stop`, compared with `python -c pass`")
     bare = _cpu_of("pass")
     with tempfile.TemporaryDirectory() as folder:
         names = [f"file{number}.txt" for number in range(5)]
@@ -73,7 +73,7 @@ def hooks() -> None:
 
 
 def plans() -> None:
-    print("PlanBasedChecker, all steps done, over a plain loop that looks at each step's status")
+    print("PlanBasedChecker, all steps done, compared with a plain loop that reads each step's status")
     for count in (100, 1_000, 10_000, 100_000):
         plan = Plan("x", steps=tuple(PlanStep(number, f"step {number}", "done") for number in range(count)))
         context = make_context(plan)
@@ -87,7 +87,7 @@ def plans() -> None:
 
         checked = _seconds(check)
         looped = _seconds(loop)
-        print(f"  {count:7} steps   {checked / looped:5.2f} ×   ({1e9 * checked / count:6.1f} ns a step)")
+        print(f"  {count:7} steps   {checked / looped:5.2f} ×   ({1e9 * checked / count:6.1f} ns per step)")
     print()
 
 
@@ -101,7 +101,7 @@ def _keep(view: SliceView[Tick], event: Tick) -> Append[Tick]:
 
 
 def dispatching() -> None:
-    print("Dispatching an event that is appended, over appending to a list under a lock")
+    print("Dispatching an event that is appended, compared with appending to a list under a lock")
     for count in (1_000, 10_000, 100_000):
         ticks = [Tick(number) for number in range(count)]
 
@@ -121,7 +121,7 @@ def dispatching() -> None:
                     kept.append(tick)
 
         ours, theirs = _seconds(dispatch, 5), _seconds(append, 5)
-        print(f"  {count:7} events  {ours / theirs:5.1f} ×   ({1e6 * ours / count:5.2f} µs an event)")
+        print(f"  {count:7} events  {ours / theirs:5.1f} ×   ({1e6 * ours / count:5.2f} µs per event)")
 
 
 def _seconds(function: Callable[[], object], rounds: int = ROUNDS) -> float:
@@ -134,7 +134,7 @@ def _seconds(function: Callable[[], object], rounds: int = ROUNDS) -> float:
 
 
 def _cpu_of(statement: str, stdin: str = "") -> float:
-    # With byte code cached, as it is for everybody who has run the program once.
+    # Byte code is cached, as on every machine that has run the program once.
     surroundings = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     times = []
     for _ in range(ROUNDS + 1):

@@ -1,4 +1,4 @@
-"""What completing one job costs beside many others, and how a check of the whole plan grows."""
+"""The cost of completing one job among many, and of a check of the whole plan."""
 
 from __future__ import annotations
 
@@ -35,47 +35,45 @@ SMALL, LARGE, LINES_A_JOB = 20, 2_000, 3.5
 PLANS = (200, 2_000, 10_000)
 _NOW = "2026-02-14T12:00:00Z"
 _CHAIN = 10
-"""Every tenth job depends on nothing, each other one on the job before it."""
+"""Jobs are in groups of ten. The second to the ninth job of a group depend on the job before them."""
 
 
 class PlanCosts(NamedTuple):
-    """CPU seconds of a plan check with nothing remembered, and of what it is compared with."""
+    """CPU seconds of a plan check without an index, and of the operations that it is compared with."""
 
     jobs: int
     check: float
     fetching: float
-    """The bytes of every file that the check looks at."""
+    """Reading the bytes of every file that the check uses."""
     reading: float
-    """Every plan parsed into a job and every chain verified, each once: the least that a check can do."""
+    """Parsing every plan and verifying every chain once: the minimum work of a check."""
 
 
 def completing_benchmark() -> None:
     """Print both tables."""
     lines = int(LARGE * LINES_A_JOB)
-    print(f"CPU time of the command `donewhen complete JOB`: {LARGE} jobs and {lines} lines of ledger and log, over")
-    print(f"{SMALL} jobs and {int(SMALL * LINES_A_JOB)} lines (medians of {ROUNDS})")
+    print(f"CPU time of the command `donewhen complete JOB`: {LARGE} jobs and {lines} lines of ledger and log,")
+    print(f"compared with {SMALL} jobs and {int(SMALL * LINES_A_JOB)} lines (medians of {ROUNDS})")
     for label, inputs in (("inputs declared", ("/src",)), ("inputs: the tracked tree", ())):
         small, large = (_completing(count, inputs) for count in (SMALL, LARGE))
         print(f"  {label:26} {large / small:5.2f} ×   ({1000 * large:6.0f} ms on {1000 * small:.0f} ms)")
     print()
-    print(
-        "CPU time of a check of the whole plan with nothing remembered, over reading the same files once (plans parsed,"
-    )
-    print("chains verified), and over merely fetching their bytes")
+    print("CPU time of a check of the whole plan without an index, compared with reading the same files once (plans")
+    print("parsed, chains verified), and with fetching only their bytes")
     before: PlanCosts | None = None
     for count in PLANS:
         costs = _plan_costs(count)
         grown = "" if before is None else f"{costs.check / before.check:5.1f} × for {count / before.jobs:g} × the jobs"
         print(
             f"  {count:7} jobs   {costs.check / costs.reading:5.2f} × reading   {costs.check / costs.fetching:6.1f} × "
-            f"fetching   {1e6 * costs.check / count:6.0f} µs a job   {grown}"
+            f"fetching   {1e6 * costs.check / count:6.0f} µs per job   {grown}"
         )
         before = costs
     print()
 
 
 def populated(folder: Path, count: int, log_lines: int) -> Workspace:
-    """A project with so many jobs, in chains of ten: seven of ten are done, one is agreed, two are only planned."""
+    """Create a project with ``count`` jobs: of every ten, seven are done, one is agreed and two are only planned."""
     workspace = create_project(folder, "Benchmark")
     (workspace.folder / "ledger").mkdir()
     for number in range(1, count + 1):
@@ -101,7 +99,7 @@ def populated(folder: Path, count: int, log_lines: int) -> Workspace:
 
 
 def _write_history(workspace: Workspace, path: Path, *, done: bool) -> None:
-    """A chain as agreeing, starting, running and completing write it, without waiting for the disk each time."""
+    """Write the ledger of an agreed or completed job, without syncing it to disk each time."""
     job = workspace.job_at(path)
     terms = job_terms(job)
     agreed: dict[str, Value] = {"agreement_status": "agreed", "agreed_at": _NOW, "agreed_by": "me (person)"}
@@ -155,7 +153,7 @@ def _completing(count: int, inputs: tuple[str, ...]) -> float:
 
 
 def _ready(workspace: Workspace, number: int, inputs: tuple[str, ...]) -> str:
-    """A job that was agreed and started, with its work done: all that is left is to complete it."""
+    """Add a job that is agreed and started and has its output, so that it can be completed."""
     criterion = f"It runs\n  check: run {sys.executable} -S -c pass"
     job = add_job(workspace, f"Ready {number}", inputs=inputs, criteria=[criterion])
     for proposal in agreement_proposals(workspace, [job]):
@@ -193,9 +191,9 @@ def _plan_costs(count: int) -> PlanCosts:
         files += sorted(workspace.root.glob("jobs/*/outputs/primary.md"))
 
         def check() -> object:
-            found = check_plan(workspace, survey_jobs(workspace), Policy())
-            assert found == (), found[:2]
-            return found
+            problems = check_plan(workspace, survey_jobs(workspace), Policy())
+            assert problems == (), problems[:2]
+            return problems
 
         def fetch() -> int:
             return sum(len(path.read_bytes()) for path in files)

@@ -1,4 +1,4 @@
-"""How the cost of a look at all jobs grows: with their number when nothing is remembered, with what changed after."""
+"""The cost of a survey of all jobs: without an index by their number, with an index by the number of changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NOW = "2026-02-14T12:00:00Z"
 
 
 class Costs(NamedTuple):
-    """CPU seconds of a survey of so many jobs."""
+    """CPU seconds of a survey."""
 
     jobs: int
     cold: float
@@ -36,10 +36,8 @@ class Costs(NamedTuple):
 
 def jobs_benchmark(sizes: Sequence[int] = SIZES) -> None:
     """Print the table."""
-    print("CPU time of a look at all jobs (half of them agreed): cold = the index deleted, warm = nothing changed")
-    print(
-        f"  {'jobs':>7}   {'cold':>7}   {'a job':>9}   {'warm':>7}   {'cold/warm':>9}   per changed file, of 10 and 100"
-    )
+    print("CPU time of a survey of all jobs (half of them agreed): cold = index deleted, warm = nothing changed")
+    print(f"  {'jobs':>7}   {'cold':>7}   {'per job':>9}   {'warm':>7}   {'cold/warm':>9}   per changed file (10, 100)")
     first: Costs | None = None
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
@@ -58,7 +56,7 @@ def jobs_benchmark(sizes: Sequence[int] = SIZES) -> None:
 
 
 def generated(folder: Path, count: int) -> Workspace:
-    """A project with so many jobs; every other one is agreed, by a ledger of its own."""
+    """Create a project with ``count`` jobs; every other job is agreed and has a ledger."""
     workspace = create_project(folder, "Benchmark")
     ledger = workspace.folder / "ledger"
     ledger.mkdir()
@@ -84,7 +82,7 @@ def generated(folder: Path, count: int) -> Workspace:
 
 
 def _write_chain(path: Path, terms: dict[str, object], name: str, fields: dict[str, Value]) -> None:
-    """A chain as agreeing writes it, without waiting for the disk each time."""
+    """Write the ledger of an agreed job, without syncing it to disk each time."""
     content: dict[str, object] = {
         "seq": 1,
         "prev": first_link(path.stem),
@@ -102,18 +100,18 @@ def _write_chain(path: Path, terms: dict[str, object], name: str, fields: dict[s
 
 
 def _measured(workspace: Workspace, rounds: int) -> Costs:
-    found = survey_jobs(workspace)
-    assert found.problems == (), found.problems[:2]
-    assert {job.agreement for job in found.jobs} == {"agreed", "proposed"}
-    assert not any(job.tampered for job in found.jobs)
-    size = len(found.jobs)
+    survey = survey_jobs(workspace)
+    assert survey.problems == (), survey.problems[:2]
+    assert {job.agreement for job in survey.jobs} == {"agreed", "proposed"}
+    assert not any(job.tampered for job in survey.jobs)
+    size = len(survey.jobs)
 
     def look() -> object:
         return survey_jobs(workspace)
 
     cold = _cpu(look, partial(_forget, workspace), rounds)
     warm = _cpu(look, lambda: None, rounds)
-    changed = {one: _cpu(look, partial(_change, workspace, one), rounds) for one in CHANGED if one <= size}
+    changed = {count: _cpu(look, partial(_change, workspace, count), rounds) for count in CHANGED if count <= size}
     return Costs(size, cold, warm, changed)
 
 

@@ -1,4 +1,4 @@
-"""What judging costs beside the model: the overhead of a rollout, and the memory of a long stream."""
+"""The cost of judging without the model: the overhead of a rollout, and the memory of a long stream."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ _TEXT = "The agent opened the page, filled in the form, and reported success. " 
 
 
 def judging_benchmark() -> None:
-    """Print the overhead of a rollout, and what 100 000 tickets take."""
-    print("CPU time of a rollout (prompt, vote, signals, meter) over calling the same model with nothing around it")
+    """Print the overhead of a rollout, and the time and memory of 100 000 tickets."""
+    print("CPU time of a rollout (prompt, vote, signals, meter) compared with a plain call of the same model")
     with tempfile.TemporaryDirectory() as folder:
         mission = _mission(Path(folder))
         bare, judged = _bare(2_000), _judged(mission, 2_000)
     rollouts = 2_000 * len(mission.decodes)
-    print(f"  {1e6 * (judged - bare) / rollouts:6.0f} µs a rollout   ({judged / bare:.1f} × the bare call)")
-    print("Judging a stream of tickets in a process of its own, three decodes each")
+    print(f"  {1e6 * (judged - bare) / rollouts:6.0f} µs per rollout   ({judged / bare:.1f} × the plain call)")
+    print("Judging a stream of tickets in a separate process, three decodes each")
     first: tuple[float, int] | None = None
     for count in SIZES:
         seconds, memory = streamed(count)
         first = first or (seconds, memory)
         print(
-            f"  {count:7} tickets   {1e6 * seconds / count:6.0f} µs a ticket   "
+            f"  {count:7} tickets   {1e6 * seconds / count:6.0f} µs per ticket   "
             f"{memory / first[1]:5.2f} × the memory of {SIZES[0]} tickets ({memory // 1024} MiB)"
         )
     print()
 
 
 def streamed(count: int) -> tuple[float, int]:
-    """CPU seconds and the largest memory (KiB) of a process that judges so many tickets."""
+    """Return the CPU seconds and the peak memory (KiB) of a process that judges ``count`` tickets."""
     code = f"from benchmarks.judging import judge_many; judge_many({count})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
-    return found["seconds"], found["memory"]
+    costs = json.loads(done.stdout)
+    return costs["seconds"], costs["memory"]
 
 
 def judge_many(count: int) -> None:
-    """Judge so many tickets, and print what it took."""
+    """Judge ``count`` tickets, and print the time and memory."""
     with tempfile.TemporaryDirectory() as folder:
         seconds = _judged(_mission(Path(folder)), count)
     print(json.dumps({"seconds": seconds, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
@@ -62,7 +62,7 @@ def judge_many(count: int) -> None:
 def _judged(mission: Mission, count: int) -> float:
     judge = Judge(mission, seed_guidance(mission.name, {"G0": "Decide."}, ""), MeteredModel(_Answering()))
     began = time.process_time()
-    passes = sum(one.verdict == "pass" for one in judge.judge_all(_tickets(count)))
+    passes = sum(result.verdict == "pass" for result in judge.judge_all(_tickets(count)))
     assert 0 < passes < count
     return time.process_time() - began
 
@@ -81,7 +81,7 @@ def _bare(count: int) -> float:
 
 
 class _Answering(ScriptedJudge):
-    """Answers from the text that it is given, and remembers nothing."""
+    """Answers depending on the text, and records nothing."""
 
     def __init__(self) -> None:
         super().__init__(lambda _: "", free=True)

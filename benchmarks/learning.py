@@ -1,7 +1,7 @@
-"""Does the judge that needs no model learn from real tickets? Held-out figures beside majority and word counts.
+"""Learning from real tickets with the judge that needs no model, compared with the majority label and word counts.
 
-Takes a folder with ``tickets/*.jsonl``. The tickets are divided by cluster, 60 / 20 / 20, by five seeds; what is
-printed is about the last fifth, which no part of the learning has seen.
+The argument is a folder with ``tickets/*.jsonl``. The tickets are split by cluster, 60 / 20 / 20, with five seeds. The
+printed figures are for the last fifth, which is never used in learning.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SEEDS = (1, 2, 3, 4, 5)
 
 
 class Figures(NamedTuple):
-    """The mean over seeds of what matters."""
+    """The printed figures: means over the seeds."""
 
     accuracy: float
     kappa: float
@@ -40,7 +40,7 @@ def learning_benchmark(data: Path, seeds: Sequence[int] = SEEDS) -> int:
     """Learn from every file, and print the table."""
     files = sorted((data / "tickets").glob("*.jsonl"))
     if not files:
-        print(f"There are no tickets in {data / 'tickets'}. Give a folder that has some: make bench-learn DATA=FOLDER")
+        print(f"There are no tickets in {data / 'tickets'}. Use a folder with tickets: make bench-learn DATA=FOLDER")
         return 2
     print(f"Held-out tickets, means of {len(seeds)} seeds (contrast, splits by cluster, defaults of a new mission)")
     print(f"  {'':24} {'accuracy':>9} {'kappa':>7} {'TPR':>6} {'TNR':>6} {'false release':>14}")
@@ -54,20 +54,20 @@ def learning_benchmark(data: Path, seeds: Sequence[int] = SEEDS) -> int:
         _row("before learning", [report.before for report in reports])
         _row("after learning", [report.now for report in reports])
         for name in ("majority", "word_counts"):
-            found = [report.baseline("majority" if name == "majority" else "word_counts") for report in reports]
-            _row(name.replace("_", " "), [one.measures for one in found if one is not None])
+            baselines = [report.baseline("majority" if name == "majority" else "word_counts") for report in reports]
+            _row(name.replace("_", " "), [baseline.measures for baseline in baselines if baseline is not None])
         kappas = " ".join(f"{_value(report.now.kappa):.2f}" for report in reports)
         rules = statistics.mean(sum(row.key[0] == "G" for row in report.rules) - 1 for report in reports)
         better = sum(report.comparison is not None and report.comparison.p < 0.05 for report in reports)
         print(
             f"  kappa by seed: {kappas}; {rules:.1f} rules learned; better than before by McNemar (p < .05): "
-            f"{better} of {len(reports)}; {seconds:.0f} s a run"
+            f"{better} of {len(reports)}; {seconds:.0f} s per run"
         )
     return 0
 
 
 def learned(tickets: Path, folder: Path, seed: int) -> LearningReport:
-    """One run on a file of tickets, in a mission of its own."""
+    """Learn from a file of tickets, in a new mission."""
     folder.mkdir(parents=True)
     with tickets.open() as file:
         name = msgspec.json.decode(file.readline())["mission"]
@@ -79,7 +79,7 @@ def learned(tickets: Path, folder: Path, seed: int) -> LearningReport:
 
 def _row(name: str, measured: Sequence[Measures]) -> None:
     means = [
-        statistics.mean(_value(getattr(one, field)) for one in measured) if measured else float("nan")
+        statistics.mean(_value(getattr(measures, field)) for measures in measured) if measured else float("nan")
         for field in Figures._fields
     ]
     accuracy, kappa, tpr, tnr, released = means

@@ -1,9 +1,9 @@
-"""Does the model on this machine learn? Real tickets beside word counts, and made-up ones with rules that are known.
+"""Learning with the local model: from real tickets, compared with word counts, and from made-up ones with known rules.
 
 From each file of tickets a sample of 60 is taken, stratified by label, and each text is cut to 800 characters, from its
-beginning and from its end. One seed. What is printed is about tickets that no part of the learning has seen.
+beginning and from its end. There is one seed. The printed figures are for tickets that are never used in learning.
 
-Everything is kept in a folder: cut off, it goes on; begun again, all answers are known, and it takes seconds.
+All answers are stored in a folder, so an interrupted run can be continued, and a repeated run takes seconds.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ SIMULATED = Parts(0.35, 0.25, 0.4)
 
 
 class Progress(NoWatcher):
-    """A line for each phase, so that somebody who waits for minutes knows that it goes on."""
+    """Prints a line for each phase, because a run takes minutes."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -103,35 +103,35 @@ def _simulation(model: Model, choice: str, folder: Path) -> None:
 
 def _real(model: Model, choice: str, path: Path, folder: Path) -> None:
     rows = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
-    lines = [msgspec.json.encode({**one, "text": cut(one["text"])}) + b"\n" for one in sampled(rows, SAMPLE)]
+    lines = [msgspec.json.encode({**row, "text": cut(row["text"])}) + b"\n" for row in sampled(rows, SAMPLE)]
     mission = _mission(folder, rows[0]["mission"], choice, lines, REAL)
     learnt = _learnt(mission, model)
     _header(f"{path.stem}, {len(lines)} tickets, texts cut to {CUT} characters", learnt)
     _taught(learnt)
     without = mission._replace(settings=msgspec.structs.replace(mission.settings, trial="off"))
     untried = _learnt(without, model)
-    _row("taught, without trial", untried.now, untried)
+    _row("after learning, no trial", untried.now, untried)
     counted = learnt.baseline("word_counts")
     if counted is not None:
         _row("word counts", counted.measures)
 
 
 def sampled(rows: list[dict[str, Any]], wanted: int) -> Iterator[Mapping[str, Any]]:
-    """A sample in which the labels are as frequent as in all of them."""
+    """Yield a sample with the same share of each label as in all rows."""
     shuffled = random.Random(1).sample(rows, len(rows))
     for label in ("pass", "fail"):
-        some = [one for one in shuffled if one["label"] == label]
+        some = [row for row in shuffled if row["label"] == label]
         yield from some[: round(wanted * len(some) / len(rows))]
 
 
 def cut(text: str) -> str:
-    """The beginning and the end of a text."""
+    """Return the beginning and the end of a text."""
     return text if len(text) <= CUT else f"{text[: CUT // 2]}\n[…]\n{text[-CUT // 2 :]}"
 
 
 def _mission(folder: Path, name: str, choice: str, lines: Iterable[bytes], parts: Parts) -> Mission:
     folder.mkdir(parents=True, exist_ok=True)
-    # Written anew each time, the same to the byte, so that a run that was cut off finds what it knows.
+    # Written each time with the same bytes, so that a continued run finds its stored answers.
     (folder / "tickets.jsonl").write_bytes(b"".join(lines))
     (folder / "mission.toml").write_text(_SETTINGS.format(name=name, model=choice, **parts._asdict()))
     (folder / "initial_guidance.json").write_bytes(msgspec.json.encode({"G0": default_rule("pass", "en")}))
@@ -139,7 +139,7 @@ def _mission(folder: Path, name: str, choice: str, lines: Iterable[bytes], parts
 
 
 def _learnt(mission: Mission, model: Model) -> LearningReport:
-    """A run from its beginning: what was answered before it was cut off is known. The guidance stays as it is."""
+    """Learn from the start, reusing stored answers. The guidance is not changed."""
     return learn(mission, model, Progress(), adopting=False).report
 
 
@@ -149,8 +149,8 @@ def _header(title: str, report: LearningReport) -> None:
 
 
 def _taught(report: LearningReport) -> None:
-    _row("untaught", report.before)
-    _row("taught", report.now, report)
+    _row("before learning", report.before)
+    _row("after learning", report.now, report)
     for row in report.rules:
         print(f"      [{row.key}] {row.text}")
 
@@ -163,7 +163,7 @@ def _row(name: str, found: Measures | None, report: LearningReport | None = None
     if report is not None:
         cost = report.cost
         tokens = cost.prompt_tokens + cost.completion_tokens
-        spent = f" {cost.calls:6} {tokens:8} {cost.seconds:8.0f}" + (f"  ({cost.reused} known)" if cost.reused else "")
+        spent = f" {cost.calls:6} {tokens:8} {cost.seconds:8.0f}" + (f"  ({cost.reused} reused)" if cost.reused else "")
     accuracy = found.accuracy
     message = "-" if accuracy is None else f"{accuracy.value:.3f} ({accuracy.low:.2f}–{accuracy.high:.2f})"
     print(f"  {name:28} {message:>20} {_value(found.kappa)} {_value(found.false_release, 14)}{spent}", flush=True)

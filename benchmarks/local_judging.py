@@ -1,7 +1,7 @@
-"""The model on this machine: how fast does it judge, and what does it gain by reading the shared part once?
+"""The speed of the local model as a judge, with and without reuse of the shared part of the prompt.
 
-Both ways in one run, by the same questions. Without reuse, each prompt begins with a number of its own: what comes
-after it is the same text, and must be read again.
+Both are measured in one run with the same questions. Without reuse, each prompt begins with a different number, so
+that the text after it, although it is the same, must be evaluated again.
 """
 
 from __future__ import annotations
@@ -41,33 +41,33 @@ SHARED = (
 
 
 class Way(NamedTuple):
-    """How a number of judgements went."""
+    """The measurements of several judgements."""
 
     seconds: list[float]
     used: list[Usage]
 
 
 def local_judging(choice: str = "local") -> int:
-    """Judge the same tickets both ways, and print the ratio."""
+    """Judge the same tickets with and without reuse, and print the ratio."""
     model = open_model(choice)
     assert isinstance(model, LocalModel)
-    print(f"{model.name}: one prompt evaluation a ticket, verdict by log-probability, no reason written")
+    print(f"{model.name}: one prompt evaluation per ticket, verdict by log-probability, no reason")
     began = time.monotonic()
     asyncio.run(_judged(model, "", 1, "warming up"))
-    print(f"  loaded, and the shared part read, in {time.monotonic() - began:.1f} s")
+    print(f"  loaded, and the shared part evaluated, in {time.monotonic() - began:.1f} s")
     warm = asyncio.run(_judged(model, "", TICKETS, "again"))
     cold = asyncio.run(_judged(model, "{}. ", TICKETS, "apart"))
-    print(f"  {'':24} {'s a ticket':>11} {'tickets/min':>12} {'tokens read':>12} {'of prompt':>10}")
+    print(f"  {'':24} {'s/ticket':>11} {'tickets/min':>12} {'tokens read':>12} {'of prompt':>10}")
     _row("with prefix reuse", warm)
     _row("without", cold)
     ratio = statistics.mean(cold.seconds) / statistics.mean(warm.seconds)
     shared = warm.used[0].cached_tokens
-    print(f"  ratio {ratio:.1f} (asked: 5), with {shared} shared tokens (asked: 600)")
+    print(f"  ratio {ratio:.1f} (target: 5), with {shared} shared tokens (target: 600)")
     return 0 if shared >= 600 else 1
 
 
 async def _judged(model: LocalModel, head: str, count: int, name: str) -> Way:
-    found = Way([], [])
+    measured = Way([], [])
     for number in range(count):
         text = (
             f"Report {name} {number}: the cache was rewritten. All {120 + number} tests were run with `make test` "
@@ -77,15 +77,15 @@ async def _judged(model: LocalModel, head: str, count: int, name: str) -> Way:
         request = RolloutRequest(prompt, {}, {"text": text}, Decode(0.0, 0), "en", reason=False)
         began = time.monotonic()
         completion = await model.roll(request)
-        found.seconds.append(time.monotonic() - began)
-        found.used.append(completion.usage)
-    return found
+        measured.seconds.append(time.monotonic() - began)
+        measured.used.append(completion.usage)
+    return measured
 
 
 def _row(name: str, way: Way) -> None:
     seconds = statistics.mean(way.seconds)
-    read = statistics.mean(one.prompt_tokens - one.cached_tokens for one in way.used)
-    whole = statistics.mean(one.prompt_tokens for one in way.used)
+    read = statistics.mean(usage.prompt_tokens - usage.cached_tokens for usage in way.used)
+    whole = statistics.mean(usage.prompt_tokens for usage in way.used)
     print(f"  {name:24} {seconds:11.2f} {60 / seconds:12.1f} {read:12.0f} {whole:10.0f}")
 
 

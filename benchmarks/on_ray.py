@@ -1,8 +1,8 @@
-"""What Ray brings, and what it costs: one worker and two, a rollout here and there, and how fast the driver can go.
+"""Benefit and cost of Ray: one worker and two, a rollout with and without Ray, and the maximum rate of the driver.
 
-``python -m benchmarks.on_ray``. The model is contrast, which needs no server and is nothing but work for a core, on
-tickets that are long. Ray, the driver and the workers share the cores of this machine, so that two workers can't be
-twice as fast as one unless there are at least three.
+Run ``python -m benchmarks.on_ray``. The model is contrast, which needs no server and only uses the CPU, on long
+tickets. Ray, the driver and the workers share the cores of this machine, so two workers can only be twice as fast as
+one if there are at least three cores.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ROUNDS = 5
 
 
 class Measured(NamedTuple):
-    """So many questions, so many seconds, and what of them the driver's own process was at work."""
+    """Number of answers, elapsed seconds, and CPU seconds of the driver process."""
 
     answers: int
     seconds: float
@@ -50,48 +50,49 @@ class Measured(NamedTuple):
 
 
 def main() -> int:
-    print(f"Cores: {len(os.sched_getaffinity(0))}, shared by the driver, Ray's own processes and the workers.\n")
+    print(f"Cores: {len(os.sched_getaffinity(0))}, shared by the driver, Ray's processes and the workers.\n")
     long, short = questions(300, _LONG), questions(3000, _SHORT)
     here, there = asyncio.run(_measured(InProcessExecutor().open("contrast"), 0, long, short))
-    print(f"(a) contrast on tickets of {len(long[0].prompt.own) // 1000} kB, {len(long)} of them, {_AT_ONCE} at once")
-    print(f"    {'here, without Ray':20} {here.rate:8.1f} answers/s")
+    print(f"(a) contrast on {len(long)} tickets of {len(long[0].prompt.own) // 1000} kB, {_AT_ONCE} at once")
+    print(f"    {'without Ray':20} {here.rate:8.1f} answers/s")
     rates: dict[int, list[float]] = {1: [], 2: []}
     quick: dict[int, Measured] = {}
-    # Holds the cluster, so that it is started once. In turns, because others use this machine as well.
+    # Keeps the cluster running, so that it starts only once. The sizes alternate, because the machine load varies.
     holding = RayExecutor(workers=1).open("contrast")
     for workers in (1, 2) * _ROUNDS:
-        found, quick[workers] = asyncio.run(
+        measured, quick[workers] = asyncio.run(
             _measured(RayExecutor(workers=workers).open("contrast"), workers, long, short)
         )
-        rates[workers].append(found.rate)
+        rates[workers].append(measured.rate)
     asyncio.run(_closed(holding))
-    for workers, each in rates.items():
-        print(f"    {f'Ray, {workers} worker(s)':20} {statistics.median(each):8.1f} answers/s, median of {_ROUNDS}")
-    ratios = [two / one for one, two in zip(rates[1], rates[2], strict=True)]
+    for workers, samples in rates.items():
+        print(f"    {f'Ray, {workers} worker(s)':20} {statistics.median(samples):8.1f} answers/s, median of {_ROUNDS}")
+    ratios = [double / single for single, double in zip(rates[1], rates[2], strict=True)]
     print(
         f"    1 → 2 workers: × {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}). "
-        "On two cores it can't be × 2: the driver and Ray itself need some of them."
+        "On two cores × 2 is impossible: the driver and Ray need CPU time as well."
     )
-    one, more = here_alone(), asyncio.run(_alone(RayExecutor(workers=1).open("contrast")))
+    local, remote = here_alone(), asyncio.run(_alone(RayExecutor(workers=1).open("contrast")))
     print("\n(b) One short question at a time, median")
-    print(f"    here {1000 * one:.2f} ms, on Ray {1000 * more:.2f} ms: {1000 * (more - one):.2f} ms more a rollout")
-    print(f"\n(c) Short questions, {_AT_ONCE} at once: what the driver can hand out")
-    print(f"    {'here, without Ray':20} {there.rate:8.0f} answers/s")
-    for workers, found in quick.items():
-        cpu = 1000 * found.driver / found.answers
+    more = f"{1000 * (remote - local):.2f} ms more per rollout"
+    print(f"    without Ray {1000 * local:.2f} ms, on Ray {1000 * remote:.2f} ms: {more}")
+    print(f"\n(c) Short questions, {_AT_ONCE} at once: maximum rate of the driver")
+    print(f"    {'without Ray':20} {there.rate:8.0f} answers/s")
+    for workers, measured in quick.items():
+        cpu = 1000 * measured.driver / measured.answers
         print(
-            f"    {f'Ray, {workers} worker(s)':20} {found.rate:8.0f} answers/s, {cpu:.2f} ms of the driver's CPU each: "
+            f"    {f'Ray, {workers} worker(s)':20} {measured.rate:8.0f} answers/s, {cpu:.2f} ms of driver CPU each: "
             f"at most {1000 / cpu:.0f} answers/s from one driver"
         )
-    print("\n(d) A model behind a server, with the record of answers: CPU of the driver for one answer")
-    for name, executor in (("here", InProcessExecutor()), ("on two workers", RayExecutor(workers=2))):
+    print("\n(d) A model on a server, with stored answers: driver CPU per answer")
+    for name, executor in (("in the driver", InProcessExecutor()), ("on two workers", RayExecutor(workers=2))):
         cpu = 1000 * behind_a_server(executor)
         print(f"    the client {name:15} {cpu:.2f} ms: at most {1000 / cpu:.0f} answers/s from one driver", flush=True)
     return 0
 
 
 def behind_a_server(executor: Executor) -> float:
-    """Seconds of the driver's CPU for one answer, when all is under way."""
+    """Return the driver's CPU seconds per answer, after a warm-up."""
     with (
         throughput._server(_LATENCY) as url,
         tempfile.TemporaryDirectory() as folder,
@@ -110,12 +111,12 @@ def behind_a_server(executor: Executor) -> float:
 
 
 def questions(count: int, sentences: int, first: int = 0) -> list[RolloutRequest]:
-    """Tickets that are all different, and as long as that. What contrast has read once it knows."""
-    found = []
+    """Return different tickets of this length. They must differ, because contrast caches what it has read."""
+    requests = []
     for ticket in range(first, first + count):
-        text = f"Ticket {ticket}. " + "".join(_SENTENCE.format(number=ticket + one) for one in range(sentences))
-        found.append(RolloutRequest(Prompt("Judge.", text), _RULES, {"text": text}, Decode(), "en"))
-    return found
+        text = f"Ticket {ticket}. " + "".join(_SENTENCE.format(number=ticket + index) for index in range(sentences))
+        requests.append(RolloutRequest(Prompt("Judge.", text), _RULES, {"text": text}, Decode(), "en"))
+    return requests
 
 
 async def _measured(
@@ -129,7 +130,7 @@ async def _measured(
 
 
 async def _warm(model: Model, workers: int) -> None:
-    """Until all workers are there: how long Ray takes to start is another question."""
+    """Wait until all workers have started, so that Ray's start-up time is not measured."""
     for question in questions(40 * max(1, workers), _SHORT, 30_000):
         await model.roll(question)
     pool = getattr(model, "_pool", None)
@@ -142,8 +143,8 @@ async def _asked(model: Model, requests: Sequence[RolloutRequest]) -> Measured:
     left = iter(requests)
 
     async def asking() -> None:
-        for one in left:
-            await model.roll(one)
+        for request in left:
+            await model.roll(request)
 
     began, worked = time.monotonic(), time.process_time()
     await asyncio.gather(*(asking() for _ in range(_AT_ONCE)))
@@ -157,12 +158,12 @@ def here_alone() -> float:
 async def _alone(model: Model) -> float:
     try:
         await _warm(model, 0)
-        found = []
+        seconds = []
         for question in questions(300, _SHORT, 20_000):
             began = time.perf_counter()
             await model.roll(question)
-            found.append(time.perf_counter() - began)
-        return statistics.median(found)
+            seconds.append(time.perf_counter() - began)
+        return statistics.median(seconds)
     finally:
         await _closed(model)
 

@@ -1,7 +1,7 @@
-"""How much of a server's speed reaches the verdicts: answers a second over what the calls in flight allow.
+"""Throughput of judging: answers per second, compared with the ideal rate for the number of concurrent calls.
 
-The server is a process of its own on loopback that answers every question after a fixed time, however many there are.
-Everything else is what a run has: the client of OpenAI, the pace, the meter, the answers on record, the judge's stream.
+The server is a separate process on loopback that answers every question after a fixed time, at any load. Everything
+else is the same as in a real run: the OpenAI client, the pace, the meter, the stored answers, the judge's stream.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TEXT = "The agent opened the page, filled in the form, and reported success. " 
 
 
 class Throughput(NamedTuple):
-    """What was measured with one latency and one number of calls at once."""
+    """The measurement for one latency and one number of concurrent calls."""
 
     latency: float
     at_once: int
@@ -44,7 +44,7 @@ class Throughput(NamedTuple):
     seconds: float
     cpu: float
     waited: float
-    """Seconds without a core, because others had it."""
+    """Seconds in which the process had to wait for a core."""
 
     @property
     def rate(self) -> float:
@@ -60,24 +60,25 @@ class Throughput(NamedTuple):
 
 
 def throughput_benchmark() -> int:
-    """Print the table; 1 where a ratio that is promised was not reached."""
-    print("Answers a second against a server with a fixed latency, start included, over the ideal: at once / latency")
-    columns = ("latency", "at once", "answers/s", "ideal", "ratio", "CPU of an answer", "without a core")
+    """Print the table; return 1 if a required ratio was not reached."""
+    print("Answers per second with a fixed latency of the server, including the start; the ideal is at once / latency")
+    columns = ("latency", "at once", "answers/s", "ideal", "ratio", "CPU per answer", "waiting for CPU")
     print("  {:>8} {:>8} {:>10} {:>8} {:>6} {:>17} {:>15}".format(*columns))
     missed = 0
-    for found in throughput():
+    for row in throughput():
         print(
-            f"  {found.latency:6.2f} s {found.at_once:8} {found.rate:10.1f} {found.ideal:8.1f} {found.ratio:6.3f} "
-            f"{1000 * found.cpu / found.answers:14.2f} ms {found.waited / found.seconds:14.0%}",
+            f"  {row.latency:6.2f} s {row.at_once:8} {row.rate:10.1f} {row.ideal:8.1f} {row.ratio:6.3f} "
+            f"{1000 * row.cpu / row.answers:14.2f} ms {row.waited / row.seconds:14.0%}",
             flush=True,
         )
-        missed += found.latency == _WANTED_AT and found.ratio < WANTED
-    print(f"Wanted at {_WANTED_AT:g} s: {WANTED} or more. {f'{missed} missed it.' if missed else 'All reached it.'}\n")
+        missed += row.latency == _WANTED_AT and row.ratio < WANTED
+    result = f"{missed} row(s) are below it." if missed else "All rows reach it."
+    print(f"The target ratio at {_WANTED_AT:g} s is {WANTED}. {result}\n")
     return 1 if missed else 0
 
 
 def throughput() -> Iterator[Throughput]:
-    """One after the other."""
+    """Yield the measurements, one after the other."""
     for latency in LATENCIES:
         with _server(latency) as url:
             for at_once in AT_ONCE:
@@ -85,28 +86,28 @@ def throughput() -> Iterator[Throughput]:
 
 
 def measured(url: str, latency: float, at_once: int, count: int) -> Throughput:
-    """Judge so many tickets with so many calls at once."""
+    """Judge ``count`` tickets with ``at_once`` concurrent calls."""
     with tempfile.TemporaryDirectory() as folder, AnswerStore(Path(folder) / "answers.sqlite") as answers:
         asking = MeteredModel(open_model(f"openai:any@{url}"), answers=answers)
         judge = Judge(_mission(Path(folder), at_once), seed_guidance("bench", {"G0": "Decide."}, ""), asking)
         began, worked, waited = time.monotonic(), time.process_time(), _waited()
         passes = asyncio.run(_passes(judge, asking, count))
-        found = Throughput(
+        result = Throughput(
             latency, at_once, count, time.monotonic() - began, time.process_time() - worked, _waited() - waited
         )
     assert passes == count, f"{count - passes} of {count} tickets got no answer"
-    return found
+    return result
 
 
 async def _passes(judge: Judge, asking: MeteredModel, count: int) -> int:
     try:
-        return sum([one.verdict == "pass" async for one in judge.stream(_tickets(count))])
+        return sum([result.verdict == "pass" async for result in judge.stream(_tickets(count))])
     finally:
         await asking.aclose()
 
 
 def _waited() -> float:
-    """Seconds in which this thread could have worked and had no core, where the system tells."""
+    """Return the seconds in which this thread waited for a core; 0 if the system does not report it."""
     try:
         return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
     except (OSError, IndexError, ValueError):
@@ -125,7 +126,7 @@ def _server(latency: float) -> Iterator[str]:
 
 
 def serve(latency: float) -> None:
-    """Answer every question after so many seconds, and print the port first."""
+    """Print the port, then answer every question after ``latency`` seconds."""
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
@@ -137,7 +138,7 @@ def serve(latency: float) -> None:
 
 
 class _Answering(asyncio.Protocol):
-    """One connection that stays open. Only as much of HTTP as the client needs: nobody else is served."""
+    """One connection that stays open. It implements only the part of HTTP that the client needs."""
 
     def __init__(self, latency: float) -> None:
         self._latency = latency
@@ -199,6 +200,6 @@ def _mission(folder: Path, at_once: int) -> Mission:
 
 
 if __name__ == "__main__":
-    # A proxy would stand between the client and loopback.
+    # Don't send requests to loopback through a proxy.
     os.environ["NO_PROXY"] = "127.0.0.1"
     raise SystemExit(throughput_benchmark())

@@ -1,1 +1,1 @@
-"""What the project's own chores need; not part of the package."""
+"""Development tools of this project; not part of the package."""

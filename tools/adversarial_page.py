@@ -1,4 +1,4 @@
-"""Play every trick against the gates and write what became of it: python -m tools.adversarial_page [--check]"""
+"""Try every trick against the gates and write the results to a page: python -m tools.adversarial_page [--check]"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODULES = ("test_gate_tricks", "test_gate_tricks_running", "test_gate_tricks_jud
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.adversarial_page", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when the page is not up to date")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is not up to date")
     check: bool = parser.parse_args().check
     sys.path[:0] = [str(TESTS), str(TESTS.parent)]
     kit: Any = importlib.import_module("gate_kit")
@@ -24,7 +24,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             _, answer = kit.played(kit.Shop(Path(folder).resolve()), trick.play)
         if answer.promises:
-            print(f"{trick.id} gets through:\n{answer.stdout}", file=sys.stderr)
+            print(f"{trick.id} is not refused:\n{answer.stdout}", file=sys.stderr)
             return 1
         rows.append((trick, answer.codes))
     made: str = kit.page(rows)

@@ -1,6 +1,6 @@
-"""docs/reference/api.md and errors.md: every documented import path, read from the source.
+"""Generate docs/reference/api.md and errors.md from the source of the documented import paths.
 
-The source is read, not imported, so that signatures look as they were written, whichever Python writes the page.
+The source is parsed, not imported, so that signatures look as they were written, whatever the Python version.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pkgutil import walk_packages
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
 
-# In the order of the page. A name is described where it comes first, and listed wherever else it can be imported from.
+# In the order of the page. A name is described under the first path that has it, and only listed under the others.
 PATHS = (
     "donewhen.completion",
     "donewhen.jobs",
@@ -52,16 +52,16 @@ _WIDE = 100
 _LONG_VALUE = 400
 
 _EXIT_MEANINGS = {
-    ExitCode.PASS: "What was asked for holds.",
-    ExitCode.GATE_FAILED: "It was checked, and it is not done; or a budget is spent.",
+    ExitCode.PASS: "Success: what was checked is done.",
+    ExitCode.GATE_FAILED: "The work was checked and is not done, or a budget is spent.",
     ExitCode.USAGE: "The command line, a setting, a path or the installation is wrong. Nothing was checked.",
-    ExitCode.INTERNAL: "Nothing is known: a check itself is broken, or something failed inside donewhen.",
-    ExitCode.INTERRUPTED: "Somebody pressed Ctrl-C.",
+    ExitCode.INTERNAL: "No result: a check is broken, or donewhen had an internal error.",
+    ExitCode.INTERRUPTED: "Interrupted with Ctrl-C.",
 }
 
 
 def api_page() -> str:
-    """Every public name of every documented path, with its signature and docstring."""
+    """Return the page with every public name of every documented path, its signature and its docstring."""
     homes: dict[Definition, str] = {}
     for path in PATHS:
         for name in public_names(path):
@@ -69,10 +69,10 @@ def api_page() -> str:
     lines = [
         "# Python reference",
         "",
-        "Every import path that you may rely on, with its names. All of them import without any extra installed.",
+        "All public import paths, with their names. They can be imported without any extra installed.",
         "A name is described once, under the first path that has it.",
         "",
-        "In signatures, `Checkable` stands for whatever can be made a checker: an object with a `check` method, plain",
+        "In signatures, `Checkable` is anything that can be used as a checker: an object with a `check` method, plain",
         "or async (`AnyChecker`), or a function of the context (`CheckFunction`).",
         "",
         *(f"- [`{path}`](#{path.replace('.', '')}): {_first_sentence(path)}" for path in PATHS),
@@ -81,36 +81,36 @@ def api_page() -> str:
     for path in PATHS:
         lines += [f"## {path}", "", prose(_docstring_of(path)), ""]
         described = {name: definition(path, name) for name in public_names(path)}
-        for name, found in described.items():
-            if homes[found] == path:
-                lines += _entry(name, found)
+        for name, target in described.items():
+            if homes[target] == path:
+                lines += _entry(name, target)
         for home in PATHS:
-            names = [f"`{name}`" for name, found in described.items() if homes[found] == home != path]
+            names = [f"`{name}`" for name, target in described.items() if homes[target] == home != path]
             if names:
                 lines += [f"The same as in [`{home}`](#{home.replace('.', '')}): {', '.join(names)}.", ""]
     return "\n".join(lines)
 
 
 def errors_page() -> str:
-    """The exit statuses, and every error that is raised on purpose."""
+    """Return the page with the exit statuses and every error that is raised on purpose."""
     lines = [
         "# Errors and exit statuses",
         "",
         "## Exit statuses",
         "",
-        "The command line maps every outcome to one of these, in one place.",
+        "Every command ends with one of these.",
         "",
         "| status | name | meaning |",
         "| --- | --- | --- |",
-        *(f"| {one.value} | `{one.name}` | {_EXIT_MEANINGS[one]} |" for one in ExitCode),
+        *(f"| {status.value} | `{status.name}` | {_EXIT_MEANINGS[status]} |" for status in ExitCode),
         "",
         "## Errors",
         "",
         "Every error that donewhen raises on purpose derives from `DonewhenError`. Each has a `message`, a `code` and",
-        "an `exit_code`; where they help, `where` (a file and line, an option) and `next_step` (what to do about it).",
-        "Plain `ValueError` and `TypeError` are raised where a constructor is given something that can't be meant.",
+        "an `exit_code`; some have `where` (a file and line, or an option) and `next_step` (what to do about it).",
+        "Constructors raise plain `ValueError` and `TypeError` for invalid arguments.",
         "",
-        "A checker does not raise to say *no*. It returns an incomplete result with a [reason code](reasons.md).",
+        "A checker does not raise to refuse. It returns an incomplete result with a [reason code](reasons.md).",
         "",
         "| error | import it from | code | exit status | meaning |",
         "| --- | --- | --- | --- | --- |",
@@ -124,14 +124,14 @@ def errors_page() -> str:
 
 def _errors() -> list[type[DonewhenError]]:
     package = import_module("donewhen")
-    for one in walk_packages(package.__path__, "donewhen."):
-        if not one.name.endswith("__main__"):
-            import_module(one.name)
-    found = [DonewhenError]
-    for error in found:
-        found += [kind for kind in error.__subclasses__() if kind.__module__.startswith("donewhen.")]
-    # By module as well: two rooms may have an error of the same name.
-    return sorted(set(found), key=lambda kind: (kind is not DonewhenError, kind.__name__, kind.__module__))
+    for info in walk_packages(package.__path__, "donewhen."):
+        if not info.name.endswith("__main__"):
+            import_module(info.name)
+    errors = [DonewhenError]
+    for error in errors:
+        errors += [kind for kind in error.__subclasses__() if kind.__module__.startswith("donewhen.")]
+    # Sorted by module as well, because two rooms may have an error of the same name.
+    return sorted(set(errors), key=lambda kind: (kind is not DonewhenError, kind.__name__, kind.__module__))
 
 
 def _import_path(error: type[DonewhenError]) -> str:
@@ -142,7 +142,7 @@ def _import_path(error: type[DonewhenError]) -> str:
 
 @dataclass(frozen=True)
 class Definition:
-    """Where a name is defined: the statement, and the docstring that belongs to it."""
+    """The definition of a name: its module, its statement and its docstring."""
 
     module: str
     node: ast.stmt
@@ -150,7 +150,7 @@ class Definition:
 
 
 def public_names(path: str) -> list[str]:
-    """``__all__``, or, without one, the public functions and classes that are defined there."""
+    """Return ``__all__``; without it, the public functions and classes that are defined there."""
     for node in module(path).body:
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets
@@ -197,7 +197,7 @@ def _assigned(node: ast.stmt) -> set[str]:
 
 
 def _following_docstring(statements: list[ast.stmt], number: int) -> str:
-    """The string right below an assignment, which is how a constant or a field is documented."""
+    """Return the string right below an assignment, which documents a constant or a field."""
     following = statements[number + 1] if number + 1 < len(statements) else None
     if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
         text = following.value.value
@@ -225,13 +225,13 @@ def _entry(name: str, found: Definition) -> list[str]:
     if found.doc:
         lines += [prose(found.doc), ""]
     if isinstance(node, ast.ClassDef):
-        members = [line for one in _lineage(found, node) for line in _members(one)]
+        members = [line for ancestor in _lineage(found, node) for line in _members(ancestor)]
         lines += [*dict.fromkeys(members), ""] if members else []
     return lines
 
 
 def _lineage(found: Definition, node: ast.ClassDef) -> list[ast.ClassDef]:
-    """The class, and the bases in private files: what comes from there is described nowhere else."""
+    """Return the class and its bases in private files, whose members are not described elsewhere."""
     classes = [node]
     for base in node.bases:
         name = ast.unparse(base.value if isinstance(base, ast.Subscript) else base)
@@ -248,7 +248,7 @@ def _assignment(node: ast.stmt) -> str:
     written = ast.unparse(node)
     if len(written) <= _LONG_VALUE:
         return written
-    # A long value is data, and has a page of its own; its type says what it is.
+    # A long value is data with its own page; only its type is shown.
     return f"{ast.unparse(node.target)}: {ast.unparse(node.annotation)}" if isinstance(node, ast.AnnAssign) else written
 
 
@@ -258,18 +258,19 @@ def _class_signature(found: Definition, node: ast.ClassDef) -> str:
     head = f"class {node.name}" + (f"({', '.join(bases)})" if bases else "")
     if parameters is None:
         return head
-    # One line says both, where there is no base to speak of.
+    # Without bases, one line is enough.
     return f"{head}\n\n{_call(node.name, parameters)}" if bases else f"class {_call(node.name, parameters)}"
 
 
 def _constructor(lineage: list[ast.ClassDef]) -> list[str] | None:
-    """What the class is called with; None where nobody calls it (protocols, enumerations, plain errors)."""
-    for one in (statement for node in lineage for statement in node.body):
-        if isinstance(one, ast.FunctionDef) and one.name == "__init__":
-            return _parameters(one.args)[1:]
+    """Return the parameters of the constructor; None if it is not called (protocols, enumerations, plain errors)."""
+    for statement in (statement for node in lineage for statement in node.body):
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            return _parameters(statement.args)[1:]
     node = lineage[0]
-    if any(_called(one) == "dataclass" for one in node.decorator_list) or "NamedTuple" in map(ast.unparse, node.bases):
-        return [text for one in reversed(lineage) for text, _, initialised in _fields(one) if initialised]
+    is_dataclass = any(_called(decorator) == "dataclass" for decorator in node.decorator_list)
+    if is_dataclass or "NamedTuple" in map(ast.unparse, node.bases):
+        return [text for ancestor in reversed(lineage) for text, _, initialised in _fields(ancestor) if initialised]
     if not node.bases:
         return []
     return None
@@ -280,19 +281,20 @@ def _called(node: ast.expr) -> str:
 
 
 def _fields(node: ast.ClassDef) -> Iterator[tuple[str, str, bool]]:
-    """The public annotated fields of a class: as a parameter, their docstring, and whether they are one."""
-    for number, one in enumerate(node.body):
-        if not isinstance(one, ast.AnnAssign) or not isinstance(one.target, ast.Name) or one.target.id.startswith("_"):
+    """Yield the public annotated fields of a class: as a parameter, the docstring, and whether it is a parameter."""
+    for number, statement in enumerate(node.body):
+        if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
             continue
-        kind = ast.unparse(one.annotation)
-        if kind.startswith("ClassVar"):
+        name = statement.target.id
+        kind = ast.unparse(statement.annotation)
+        if name.startswith("_") or kind.startswith("ClassVar"):
             continue
-        default, initialised = _default(one.value)
-        yield f"{one.target.id}: {kind}{default}", _following_docstring(node.body, number), initialised
+        default, initialised = _default(statement.value)
+        yield f"{name}: {kind}{default}", _following_docstring(node.body, number), initialised
 
 
 def documented_fields(node: ast.ClassDef) -> dict[str, str]:
-    """The public fields of a class by name, each with its docstring as Markdown on one line."""
+    """Return the docstrings of the public fields of a class by name, as Markdown on one line."""
     return {text.split(":")[0]: _on_one_line(doc) for text, doc, _ in _fields(node)}
 
 
@@ -311,11 +313,11 @@ def _default(value: ast.expr | None) -> tuple[str, bool]:
 
 
 def _parameters(arguments: ast.arguments) -> list[str]:
-    """Each parameter as it was written, with the markers ``/`` and ``*`` where they stand."""
+    """Return each parameter as it was written, with the markers ``/`` and ``*``."""
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
     defaults += arguments.defaults
-    parts = [_parameter(one, default) for one, default in zip(positional, defaults, strict=True)]
+    parts = [_parameter(argument, default) for argument, default in zip(positional, defaults, strict=True)]
     if arguments.posonlyargs:
         parts.insert(len(arguments.posonlyargs), "/")
     if arguments.vararg:
@@ -323,7 +325,8 @@ def _parameters(arguments: ast.arguments) -> list[str]:
     elif arguments.kwonlyargs:
         parts.append("*")
     parts += [
-        _parameter(one, default) for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        _parameter(argument, default)
+        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     ]
     if arguments.kwarg:
         parts.append(f"**{_parameter(arguments.kwarg, None)}")
@@ -356,16 +359,16 @@ def _members(node: ast.ClassDef) -> list[str]:
     documented = [(text, doc) for text, doc, _ in _fields(node) if doc]
     lines += [f"- `{text.split(':')[0]}`: {_on_one_line(doc)}" for text, doc in documented]
     if "StrEnum" in map(ast.unparse, node.bases):
-        values = [ast.unparse(one.value) for one in node.body if isinstance(one, ast.Assign)]
+        values = [ast.unparse(statement.value) for statement in node.body if isinstance(statement, ast.Assign)]
         lines.append("- values: " + ", ".join(f"`{value.strip(chr(39))}`" for value in values))
-    for one in node.body:
-        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and not one.name.startswith("_"):
-            lines.append(_member(one))
+    for statement in node.body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and not statement.name.startswith("_"):
+            lines.append(_member(statement))
     return lines
 
 
 def _member(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    decorators = {ast.unparse(one) for one in node.decorator_list}
+    decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
     returns = f": {ast.unparse(node.returns)}" if node.returns else ""
     shown = f"{node.name}{returns}" if "property" in decorators else _flat(_function_signature(node, drop_first=True))
     kind = "property " if "property" in decorators else "classmethod " if "classmethod" in decorators else ""
@@ -382,6 +385,6 @@ def _on_one_line(doc: str) -> str:
 
 
 def prose(doc: str) -> str:
-    """A docstring as Markdown."""
+    """Convert a docstring to Markdown."""
     doc = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", doc)
     return doc.replace("``", "`").replace("::\n", ":\n").strip()

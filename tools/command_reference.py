@@ -1,4 +1,4 @@
-"""docs/reference/cli.md and reasons.md, from the commands and from the reasons themselves."""
+"""Generate docs/reference/cli.md from the commands, and reasons.md from the reason codes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from donewhen.protocols import REASONS, ReasonCode
 
 
 def cli_page() -> str:
-    """Every command with its arguments and options."""
+    """Return the page with every command, its arguments and its options."""
     context = click.Context(app, info_name="donewhen", **app.context_settings)
     lines = [
         "# Command reference",
@@ -37,27 +37,27 @@ def cli_page() -> str:
     lines += [
         "## Options of every command",
         "",
-        "`-C` and `--version` stand before the verb, the others before or after it.",
+        "`-C` and `--version` go before the command, the others before or after it.",
         "",
         *_options(app, context, without=set()),
         "",
-        "The environment variable `NO_COLOR` does what `--no-color` does. With `DONEWHEN_DEBUG=1` an internal error",
-        "ends in its traceback.",
+        "The environment variable `NO_COLOR` has the same effect as `--no-color`. With `DONEWHEN_DEBUG=1`, internal",
+        "errors print a traceback.",
         "",
         _help(app.epilog),
         "See [errors and exit statuses](errors.md).",
         "",
         "## The JSON envelope",
         "",
-        f"With `--json`, standard output holds one object. Its `schema` is `{SCHEMA}`, whatever the command.",
+        f"With `--json`, standard output is one JSON object. Its `schema` is `{SCHEMA}` for every command.",
         "",
         "| key | value |",
         "| --- | --- |",
         "| `schema` | the version of this envelope |",
-        "| `command` | the verb |",
+        "| `command` | the name of the command |",
         "| `ok` | true exactly when the exit status is 0 |",
-        "| `data` | what the verb has to say; differs from verb to verb |",
-        "| `findings` | a list: what is wrong, each with `code`, `message`, `where` and `next` |",
+        "| `data` | the result; its content depends on the command |",
+        "| `findings` | the list of problems, each with `code`, `message`, `where` and `next` |",
         "",
     ]
     for verbs in VERBS.values():
@@ -71,7 +71,7 @@ def cli_page() -> str:
 def _command(command: click.Command, context: click.Context) -> list[str]:
     lines = [f"{'#' * len(context.command_path.split())} {context.command_path}", ""]
     if not command.help:
-        # It does without click, so only running it tells how it is used.
+        # This command does not use click, so its help is taken from its output.
         return [*lines, "```text", _printed([*context.command_path.split()[1:], "--help"]), "```", ""]
     lines += ["```text", _usage(command, context), "```", "", _help(command.help), ""]
     own = _options(command, context, without={"--json", "--no-color", "--help"})
@@ -96,7 +96,7 @@ def _usage(command: click.Command, context: click.Context) -> str:
 
 
 def _help(text: str | None) -> str:
-    """Help as Markdown: a paragraph marked for click as preformatted becomes a block of text."""
+    """Convert help to Markdown; a paragraph that is preformatted for click becomes a text block."""
     parts = []
     for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text or "")):
         preformatted = paragraph.startswith("\b")
@@ -114,22 +114,22 @@ def _options(command: click.Command, context: click.Context, *, without: set[str
         names = ", ".join(f"`{name}{value}`" for name in param.opts)
         remarks = [param.help or ""]
         remarks += ["Required."] if param.required else []
-        remarks += ["May be given several times."] if param.multiple else []
+        remarks += ["Can be given several times."] if param.multiple else []
         remarks += [f"Default: {param.default:g}."] if isinstance(param.default, float) and param.show_default else []
         rows.append(f"| {names} | {' '.join(filter(None, remarks))} |")
     return ["| option | meaning |", "| --- | --- |", *rows] if rows else []
 
 
 def reasons_page() -> str:
-    """Every reason code, with its meaning and the next step."""
+    """Return the page with every reason code, its meaning and the next step."""
     lines = [
         "# Reason codes",
         "",
-        "Why something is not done. The set is closed: a result of donewhen's own checkers has one of these codes.",
-        "A checker of your own may leave the code out. `donewhen explain CODE` prints the same on the command line.",
+        "A reason code says why something is not done. donewhen's own checkers use only these codes; your own checkers",
+        "may omit the code. `donewhen explain CODE` prints the same on the command line.",
         "",
         "*Undecided* marks the codes of a check that could not be made. Such a check says nothing about the work, good",
-        "or bad, so `Not` does not turn it into a pass. *Broken* marks a check that is itself at fault: with it",
+        "or bad, so `Not` does not turn it into a pass. *Broken* marks a check that has an error itself: then",
         "`donewhen check` ends with exit status 3, and a run that ends there has the status `errored`.",
         "",
         "| code | meaning | what to do | |",
@@ -141,7 +141,7 @@ def reasons_page() -> str:
         "",
         "## Gates of jobs",
         "",
-        "Why a gate is closed: what `donewhen complete`, `start`, `next` and `truth-eval` show.",
+        "Why a gate is closed, as shown by `donewhen complete`, `start`, `next` and `truth-eval`.",
         "",
         "| code | meaning | what to do |",
         "| --- | --- | --- |",
@@ -152,7 +152,7 @@ def reasons_page() -> str:
         "",
         "## Findings about jobs",
         "",
-        "What the verbs about jobs find. This set is closed, too.",
+        "Problems that the commands for jobs report. There are no other codes.",
         "",
         "| code | meaning | what to do |",
         "| --- | --- | --- |",
@@ -167,7 +167,7 @@ def _kind(code: ReasonCode) -> str:
 
 
 def _code_in(text: str) -> str:
-    """Commands in a sentence, set as code."""
+    """Format the commands in a sentence as code."""
     verbs = "baseline|agree|contract diff|run|why|sign-off|anchor|decide|start|ready|complete|reward|audit"
     names = rf"donewhen (?:{verbs})\b[^;,.]*|HostFilesystem\('\.'\)|\{{junit\w*\}}|check_timeout"
     return re.sub(f"({names})", r"`\1`", text)

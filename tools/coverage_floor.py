@@ -1,4 +1,4 @@
-"""Fail when the deciding code is covered less than it must be. Run after the tests: python -m tools.coverage_floor"""
+"""Fail if the coverage of the deciding code is too low. Run it after the tests: python -m tools.coverage_floor"""
 
 from __future__ import annotations
 

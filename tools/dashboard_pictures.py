@@ -1,7 +1,7 @@
 """Draw the pictures of the dashboard for the docs: python -m tools.dashboard_pictures
 
-A project is worked on for two days of a clock of its own, by real calls, and its page is opened in a real browser. It
-needs Chromium and playwright, so these are not among the pictures that tools.write_docs keeps up to date.
+It creates a project with two simulated days of work, by real calls, and opens its page in a real browser. It needs
+Chromium and Playwright, so tools.write_docs does not update these pictures.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CRITERIA = (
     "It is written down\n  check: file outputs/primary.md",
     "It has its three parts\n  check: file outputs/primary.md matches /Costs/",
 )
-# Title, stakes, what it waits for (by place), refused tries, and how it ends.
+# Title, stakes, dependencies (by index), number of refused attempts, and final state.
 _JOBS: tuple[tuple[str, Stakes, tuple[int, ...], int, str], ...] = (
     ("Log in with a password", "high", (), 1, "done"),
     ("Lock an account after five failures", "normal", (0,), 2, "done"),
@@ -59,7 +59,7 @@ _JOBS: tuple[tuple[str, Stakes, tuple[int, ...], int, str], ...] = (
 
 @dataclass
 class Days:
-    """A clock that goes on by as much as it is told, and by two minutes a look."""
+    """A simulated clock that advances by two minutes at each reading."""
 
     moment: datetime = datetime(2026, 2, 16, 8, tzinfo=UTC)
 
@@ -74,26 +74,26 @@ class Days:
 def main() -> int:
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
-        print("There is no Chromium to draw them with.", file=sys.stderr)
+        print("Chromium was not found; it is needed to draw the pictures.", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory(prefix="donewhen-dashboard-") as name:
         draw(browser, build(Path(name)))
     sizes = {path.name: path.stat().st_size for path in sorted(IMAGES.glob("dashboard-*.png"))}
     for picture, size in sizes.items():
-        print(f"{picture}: {size // 1000} kB{'' if size <= LARGEST else ', which is too much'}")
+        print(f"{picture}: {size // 1000} kB{'' if size <= LARGEST else ', which is too large'}")
     return int(any(size > LARGEST for size in sizes.values()))
 
 
 def build(folder: Path) -> Path:
-    """A project in the middle of its work; its page."""
+    """Create a project with work in progress, and return the path of its page."""
     subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
     workspace = create_project(folder, "Webshop", clock=Days())
     jobs: list[Job] = []
     for title, stakes, before, _, _ in _JOBS:
-        needed = [jobs[one].id for one in before]
+        needed = [jobs[index].id for index in before]
         jobs.append(add_job(workspace, title, stakes=stakes, depends_on=needed, criteria=_CRITERIA))
-    # One that nobody has agreed to yet.
-    for proposal in agreement_proposals(workspace, [one for one in jobs if one.title != "Addresses abroad"]):
+    # One job is not agreed yet.
+    for proposal in agreement_proposals(workspace, [job for job in jobs if job.title != "Addresses abroad"]):
         agree(workspace, proposal, Approval(ADA))
     for job, (_, _, _, tries, end) in zip(jobs, _JOBS, strict=True):
         work(workspace, job, tries, end)

@@ -1,4 +1,4 @@
-"""docs/reference/mission-settings.md, from the fields, bounds, defaults and docstrings of the settings themselves."""
+"""Generate docs/reference/mission-settings.md from the fields, bounds, defaults and docstrings of the settings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tools.api_reference import definition, documented_fields, prose
 _INTRO = f"""\
 # Settings of a mission
 
-They stand in `{MISSION_FILE}`, in the mission's folder. Only `mission` must be there; everything else has a default.
-Paths start in that folder, and may not lead out of it.
+The settings are in `{MISSION_FILE}`, in the mission's folder. Only `mission` is required; everything else has a
+default. Paths are relative to that folder and must stay inside it.
 
-The examples need a few tickets (made up):
+The examples use a few made-up tickets:
 
 ```console
 $ printf 'id,note,accepted\\n1,It works.,yes\\n2,It should work.,no\\n3,Looked at.,yes\\n4,Not yet.,no\\n' > notes.csv
@@ -78,8 +78,8 @@ notes  (notes)
 …
 ```
 
-A key that is not a setting is an error with its line, so that a slip of the pen can't switch a limit off. So is a value
-out of its bounds. Write `max_call` in `notes/{MISSION_FILE}`:
+An unknown key is an error with its line number, so that a typo can't disable a limit. So is a value outside its
+bounds. Write `max_call` in `notes/{MISSION_FILE}`:
 
 ```toml file=notes/{MISSION_FILE}
 mission = "notes"
@@ -97,58 +97,61 @@ $ echo $?
 ```
 """
 
-# What settings.py leaves without a docstring of its own.
+# Descriptions of the settings that have no docstring.
 _UNSAID = {
-    "mission": "The mission's name. Every ticket says which mission it belongs to.",
-    "language": "The language of answers and rules: one that is shipped, or a [folder](../howto/add-a-language.md).",
-    "model": "Who judges and reflects. `donewhen learn --model` asks another one.",
+    "mission": "The mission's name. Every ticket contains it.",
+    "language": "The language of answers and rules: a built-in one, or a [folder](../howto/add-a-language.md).",
+    "model": "The model that judges and reflects. `donewhen learn --model` selects another one.",
     "tickets": "The files with labelled tickets.",
-    "initial_guidance": "The file with the rules to begin with.",
-    "overrides": "Functions that have the last word on a verdict: [overrides](../howto/write-guidance.md#overrides).",
-    "seed": "Divides the tickets, and orders what is drawn. The same seed, the same run.",
-    "epochs": "How often the training tickets are judged and learned from, at most.",
-    "concurrency": "How many tickets are judged at once.",
+    "initial_guidance": "The file with the initial rules.",
+    "overrides": "Functions that can override a verdict: [overrides](../howto/write-guidance.md#overrides).",
+    "seed": "The random seed for the split and the order of tickets. The same seed gives the same run.",
+    "epochs": "Maximum number of passes over the training tickets.",
+    "concurrency": "Number of tickets that are judged at the same time.",
     "verdict": "The mission's own words for the two verdicts.",
-    "sampler": "How often, and how freely, each ticket is answered. The majority decides; a tie is a fail.",
-    "manual_review": "When a verdict is marked for people.",
-    "from_job": "What a ticket holds that a gate makes of a job: [a judge as a check](../howto/let-a-judge-decide.md).",
-    "reflection": "How the learner asks, how often, and when a hypothesis has waited long enough.",
-    "rules": "What rules may be, and when they go.",
-    "trial": 'What a change must show on unseen tickets. `trial = "off"` makes changes without a trial.',
-    "split": "How tickets are divided. The three shares add up to 1.",
-    "budget": "Hard caps over judging and reflection together.",
-    "pass": "The word for a pass; without it, the language's.",
-    "fail": "The word for a fail; without it, the language's.",
-    "temperature": "How freely a model answers.",
-    "samples": "How many answers at this temperature.",
+    "sampler": "How many answers each ticket gets, at which temperatures. The majority decides; a tie is a fail.",
+    "manual_review": "When a verdict is marked for review by people.",
+    "from_job": "The content of a ticket that a gate builds: [a judge as a check](../howto/let-a-judge-decide.md).",
+    "reflection": "How and how often the learner asks the model, and when a hypothesis is tried.",
+    "rules": "Limits for rules, and when a rule is removed.",
+    "trial": 'What a change must achieve on unseen tickets. `trial = "off"` makes changes without a trial.',
+    "split": "How tickets are split. The three shares must add up to 1.",
+    "budget": "Hard limits for judging and reflection together.",
+    "pass": "The word for a pass (default: the word of the language).",
+    "fail": "The word for a fail (default: the word of the language).",
+    "temperature": "The sampling temperature.",
+    "samples": "Number of answers at this temperature.",
     "min_verdict_agreement": (
-        "A verdict whose majority is a smaller share of the votes has *low agreement*: it is marked for people, and "
-        "something may be learned from it."
+        "If the majority has a smaller share of the votes, the verdict has *low agreement*: it is marked for review by "
+        "people, and the ticket may be learned from."
     ),
-    "batch_size": "How many cases one question of reflection has. Each retry halves it.",
-    "max_operations": "How many changes one answer may propose.",
-    "retry_budget_per_group_per_epoch": "How often a case that an answer left out is asked about again, in an epoch.",
-    "hypothesis_min_support_cycles": "A hypothesis is tried when so many cycles have proposed it,",
-    "hypothesis_min_unique_ticket_keys": "and so many different tickets support it.",
-    "max_promotions_per_epoch": "How many hypotheses may become rules in an epoch.",
-    "max_length": "How many characters a learned rule may have.",
-    "max_rules": "How many rules `G0`, `G1`, … there may be.",
-    "cleanup_below": "A rule whose confidence, (hits + 1) / (hits + misses + 2), is lower than this,",
-    "cleanup_misses": "and that has at least so many misses, is tried for deletion.",
-    "min_tickets": "With fewer unseen tickets, every change is refused.",
-    "max_tickets": "With more, so many of them are used.",
-    "resamples": "How many resamples the paired bootstrap draws.",
-    "max_more_false_releases": "How many more bad tickets may be let through than before.",
-    "train": "To learn from.",
-    "validation": "For trials: never shown to reflection.",
-    "test": "Held out: judged before and after, and never otherwise looked at.",
-    "calls": "Calls to a model, of every kind.",
-    "tokens": "Tokens of prompts and answers, as the model counts them.",
-    "cost": "What the model says that its answers cost.",
-    "seconds": "Time of work; the time between an interruption and `--resume` does not count.",
-    "calls_per_epoch": "Calls to a model in one epoch. The next epoch begins at 0.",
-    "tokens_per_epoch": "Tokens in one epoch, of the prompts and of the answers.",
-    "cost_per_epoch": "What the answers of one epoch cost.",
+    "batch_size": "Number of cases in one reflection prompt. Each retry halves it.",
+    "max_operations": "Maximum number of changes that one answer may propose.",
+    "retry_budget_per_group_per_epoch": "How often per epoch a case that an answer left out is asked about again.",
+    "hypothesis_min_support_cycles": "Number of cycles that must propose a hypothesis before it is tried.",
+    "hypothesis_min_unique_ticket_keys": "Number of tickets that must support a hypothesis before it is tried.",
+    "max_promotions_per_epoch": "Maximum number of hypotheses that become rules per epoch.",
+    "max_length": "Maximum number of characters of a learned rule.",
+    "max_rules": "Maximum number of rules (`G0`, `G1`, …).",
+    "cleanup_below": (
+        "A rule is tried for deletion if its confidence, (hits + 1) / (hits + misses + 2), is lower than this and it "
+        "has at least `cleanup_misses` misses."
+    ),
+    "cleanup_misses": "Minimum number of misses before a rule is tried for deletion.",
+    "min_tickets": "Minimum number of unseen tickets; with fewer, every change is refused.",
+    "max_tickets": "Maximum number of unseen tickets that a trial uses.",
+    "resamples": "Number of resamples of the paired bootstrap.",
+    "max_more_false_releases": "Maximum number of additional bad tickets that a change may let through.",
+    "train": "Share of tickets to learn from.",
+    "validation": "Share of tickets for trials; never used in reflection.",
+    "test": "Share of tickets that are held out: judged before and after learning, and not used otherwise.",
+    "calls": "Model calls of all kinds.",
+    "tokens": "Tokens of prompts and answers, as counted by the model.",
+    "cost": "Cost of the answers, as reported by the model.",
+    "seconds": "Working time in seconds; the time between an interruption and `--resume` does not count.",
+    "calls_per_epoch": "Model calls per epoch. The next epoch starts at 0.",
+    "tokens_per_epoch": "Tokens of prompts and answers per epoch.",
+    "cost_per_epoch": "Cost of the answers per epoch.",
 }
 
 
@@ -162,8 +165,8 @@ class Setting(NamedTuple):
 
 
 def mission_settings_page() -> str:
-    """Every key of mission.toml with its type, bounds, default and meaning."""
-    lines = [_INTRO, "## At the top", "", *_table(MissionFile)]
+    """Return the page with every key of mission.toml: its type, bounds, default and meaning."""
+    lines = [_INTRO, "## Top-level keys", "", *_table(MissionFile)]
     for field in msgspec.structs.fields(MissionFile):
         kind = _struct(field.type)
         if kind is None:
@@ -174,13 +177,13 @@ def mission_settings_page() -> str:
 
 
 def settings_of(kind: type[msgspec.Struct]) -> Iterator[Setting]:
-    """The keys of one table, in the order of its fields; a key that nothing is said of is an error."""
+    """Yield the keys of one table, in the order of its fields; a key without a description is an error."""
     node = definition(kind.__module__, kind.__name__).node
     docs = documented_fields(node) if isinstance(node, ast.ClassDef) else {}
     for field in msgspec.structs.fields(kind):
         meaning = docs.get(field.name) or _UNSAID.get(field.encode_name)
         if not meaning:
-            raise LookupError(f"Nothing is said of {kind.__name__}.{field.name}, neither there nor here.")
+            raise LookupError(f"{kind.__name__}.{field.name} has no description: add a docstring or an entry here.")
         yield Setting(field.encode_name, _kind(field.type), _default(field), meaning)
 
 
@@ -199,13 +202,13 @@ def _doc(kind: type[Any]) -> str:
 def _struct(kind: Any) -> type[msgspec.Struct] | None:
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return kind
-    return next((found for argument in get_args(kind) if (found := _struct(argument)) is not None), None)
+    return next((struct for argument in get_args(kind) if (struct := _struct(argument)) is not None), None)
 
 
 def _kind(kind: Any) -> str:
     if get_origin(kind) is Annotated:
         base, *meta = get_args(kind)
-        bounds = next((one for one in meta if isinstance(one, msgspec.Meta)), msgspec.Meta())
+        bounds = next((item for item in meta if isinstance(item, msgspec.Meta)), msgspec.Meta())
         return _kind(base) + _bounds(base, bounds)
     if get_origin(kind) in (Union, UnionType):
         return " or ".join(_kind(argument) for argument in get_args(kind) if argument is not type(None))

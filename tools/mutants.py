@@ -1,10 +1,10 @@
 """Change the deciding code a little, and see whether a test notices: python -m tools.mutants [--sample N] [--seed N]
 
-Each mutant is one small change in one function, and the tests that run this function are run against it, in a copy of
-the tree. `--json FILE` keeps what was measured, and a table beside it. `--replay FILE` makes the same changes in a tree
-that has been changed since, and compares: modules may have been moved, names and messages changed. The test that has
-noticed a mutant is asked first, and the others that run the function where it is gone. A place that can't be found
-again is reported. `--map FILE` then says where it is, as JSON:
+Each mutant is one small change in one function. The tests that run this function are run against it, in a copy of the
+tree. `--json FILE` saves the results, and a table next to the file. `--replay FILE` makes the same changes in a tree
+that has changed since, and compares the results; modules may have been moved, and names and messages changed. The test
+that noticed a mutant is run first; if it is gone, the other tests that run the function. Places that can't be found
+again are reported. Give them with `--map FILE`, as JSON:
 
   {"donewhen.old": "donewhen.new", "donewhen.old:name": "donewhen.new:other", "ID": "donewhen.new:LINE[:COLUMN]"}
 """
@@ -51,10 +51,10 @@ TESTS = {
 ONLY_SHOWING = frozenset(
     {"board", "board_record", "codes", "dashboard_page", "issue_text", "notes", "reporting", "summary", "templates"}
 )
-"""Modules that make text and pictures of what others have decided."""
+"""Modules that only turn decisions of other modules into text and pictures."""
 NOTICED = ("killed", "timeout")
 _PATIENCE = 30.0
-"""Seconds that a test may be thought to take before it was measured."""
+"""Assumed duration in seconds of a test that was not measured yet."""
 
 
 class Mutant(NamedTuple):
@@ -74,19 +74,19 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m tools.mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sample", type=int, default=40, metavar="N", help="Number of mutants (default: 40).")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="Which sample (default: 1).")
-    parser.add_argument("--without", action="append", default=[], metavar="ID", help="Leave out an equivalent mutant.")
-    parser.add_argument("--only", action="append", default=[], metavar="ID", help="Run this mutant of the sample.")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="Seed of the sample (default: 1).")
+    parser.add_argument("--without", action="append", default=[], metavar="ID", help="Exclude an equivalent mutant.")
+    parser.add_argument("--only", action="append", default=[], metavar="ID", help="Run only this mutant of the sample.")
     parser.add_argument("--list", action="store_true", help="Print the mutants and run nothing.")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="Write results here, and a table beside it.")
-    parser.add_argument("--replay", type=Path, metavar="FILE", help="Make the mutants of an earlier run again.")
-    parser.add_argument("--noticed", action="store_true", help="Of these, only those that a test noticed (minutes).")
-    parser.add_argument("--map", type=Path, metavar="FILE", help="What became of modules, functions and places.")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="Write the results here, and a table next to it.")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="Repeat the mutants of an earlier run.")
+    parser.add_argument("--noticed", action="store_true", help="Repeat only those that a test noticed (minutes).")
+    parser.add_argument("--map", type=Path, metavar="FILE", help="New names of modules, functions and places.")
     parser.add_argument("--tree", type=Path, default=ROOT, metavar="FOLDER", help="The tree to change (default: this).")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="Mutants at the same time (default: 1).")
     given = parser.parse_args(arguments)
     if given.noticed and not given.replay:
-        parser.error("--noticed belongs to --replay")
+        parser.error("--noticed requires --replay")
     root = given.tree.resolve()
     units = all_units(root)
     lost: dict[str, NotFound] = {}
@@ -98,13 +98,13 @@ def main(arguments: list[str] | None = None) -> int:
         mutants, how, lost = replayed(before["mutants"], units, names)
     else:
         mutants = sample(units, given.sample, given.seed, given.without)
-    earlier = {one["id"]: one for one in before["mutants"]}
+    earlier = {entry["id"]: entry for entry in before["mutants"]}
     if given.noticed:
-        mutants = [one for one in mutants if earlier[one.key]["result"]["status"] in NOTICED]
+        mutants = [mutant for mutant in mutants if earlier[mutant.key]["result"]["status"] in NOTICED]
     if given.only:
-        mutants = [one for one in mutants if one.key in given.only]
+        mutants = [mutant for mutant in mutants if mutant.key in given.only]
     if given.list:
-        print("\n".join([*(_listed(one, how) for one in mutants), *_reported(lost)]))
+        print("\n".join([*(_listed(mutant, how) for mutant in mutants), *_reported(lost)]))
         return 1 if lost else 0
     record: dict[str, Any] = {
         "version": 1,
@@ -112,7 +112,7 @@ def main(arguments: list[str] | None = None) -> int:
         "seed": before.get("seed", given.seed),
         "without": before.get("without", given.without),
         "mutants": [],
-        "lost": {key: one._asdict() for key, one in lost.items()},
+        "lost": {key: not_found._asdict() for key, not_found in lost.items()},
     }
     for mutant, measured in _measured(root, mutants, given.jobs, record, earlier):
         record["mutants"].append(_recorded(mutant, measured, how.get(mutant.key), earlier.get(mutant.key)))
@@ -127,41 +127,42 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def sample(units: Sequence[Unit], size: int, seed: int, without: Sequence[str] = ()) -> list[Mutant]:
-    """Mutants from every deciding room, by its size but at least some; in many modules and of many kinds."""
-    sizes = {room: sum(_lines(one) for one in units if _in_room(one, room)) for room in ROOMS}
+    """Choose mutants from every deciding room, by its size but at least some, in many modules and of many kinds."""
+    sizes = {room: sum(_lines(unit) for unit in units if _in_room(unit, room)) for room in ROOMS}
     of_kind: Counter[str] = Counter()
     chosen: list[Mutant] = []
     for room, quota in quotas(sizes, size).items():
-        candidates = [one for one in _candidates(units, room) if one.key not in without]
-        candidates.sort(key=lambda one: sha256(f"{seed} {one.key}".encode()).digest())
-        modules = len({one.unit.module for one in candidates})
+        candidates = [mutant for mutant in _candidates(units, room) if mutant.key not in without]
+        candidates.sort(key=lambda mutant: sha256(f"{seed} {mutant.key}".encode()).digest())
+        modules = len({mutant.unit.module for mutant in candidates})
         most_of_module = -(-quota // modules) if modules else 0
         of_module: Counter[str] = Counter()
         taken = 0
-        for one in candidates:
-            few = of_module[one.unit.module] < most_of_module and of_kind[one.change.operator] < max(1, size // 7)
+        for mutant in candidates:
+            module, kind = mutant.unit.module, mutant.change.operator
+            few = of_module[module] < most_of_module and of_kind[kind] < max(1, size // 7)
             if few and taken < quota:
-                of_module[one.unit.module] += 1
-                of_kind[one.change.operator] += 1
+                of_module[module] += 1
+                of_kind[kind] += 1
                 taken += 1
-                chosen.append(one)
+                chosen.append(mutant)
     return chosen
 
 
 def quotas(sizes: Mapping[str, int], size: int) -> dict[str, int]:
-    """How many of each room: by size, but at least a few."""
+    """Return the number of mutants of each room: by size, but at least a few."""
     least = min(LEAST_PER_ROOM, size // len(sizes))
     fixed: dict[str, int] = {}
     while True:
         rest = {room: lines for room, lines in sizes.items() if room not in fixed}
         left = size - sum(fixed.values())
         share = {room: left * lines / sum(rest.values()) for room, lines in rest.items()}
-        small = {room: least for room, one in share.items() if one < least}
+        small = {room: least for room, number in share.items() if number < least}
         if not small:
             break
         fixed |= small
-    whole = {room: int(one) for room, one in share.items()}
-    for room in sorted(share, key=lambda one: whole[one] - share[one])[: left - sum(whole.values())]:
+    whole = {room: int(number) for room, number in share.items()}
+    for room in sorted(share, key=lambda room: whole[room] - share[room])[: left - sum(whole.values())]:
         whole[room] += 1
     return {room: (fixed | whole)[room] for room in sizes}
 
@@ -169,23 +170,23 @@ def quotas(sizes: Mapping[str, int], size: int) -> dict[str, int]:
 def replayed(
     recorded: Sequence[Mapping[str, Any]], units: Sequence[Unit], names: Mapping[str, str]
 ) -> tuple[list[Mutant], dict[str, Found], dict[str, NotFound]]:
-    """The mutants of an earlier run, at their places in this tree."""
+    """Return the mutants of an earlier run at their places in this tree, how they were found, and those not found."""
     mutants: list[Mutant] = []
     how: dict[str, Found] = {}
     lost: dict[str, NotFound] = {}
-    for one in recorded:
-        old = unit_from(one["module"], one["function"], one["source"])
+    for entry in recorded:
+        old = unit_from(entry["module"], entry["function"], entry["source"])
         wanted = next(
             change
             for change in old.changes
-            if (change.operator, change.node, change.part) == (one["operator"], one["node"], one["part"])
+            if (change.operator, change.node, change.part) == (entry["operator"], entry["node"], entry["part"])
         )
-        found = relocate(old, wanted, units, names, names.get(one["id"]))
-        if isinstance(found, NotFound):
-            lost[one["id"]] = found
+        place = relocate(old, wanted, units, names, names.get(entry["id"]))
+        if isinstance(place, NotFound):
+            lost[entry["id"]] = place
         else:
-            how[one["id"]] = found
-            mutants.append(Mutant(one["id"], found.unit, found.change))
+            how[entry["id"]] = place
+            mutants.append(Mutant(entry["id"], place.unit, place.change))
     return mutants, how, lost
 
 
@@ -220,15 +221,15 @@ def _measured(
             trees.put(Tree(root, folder / str(at)))
 
         def noticed_again(mutant: Mutant) -> tuple[Mutant, Measured | None]:
-            """Ask the test first that has noticed it before: where it does so again, no other is needed."""
+            """Run the test that noticed it before; if it notices it again, no other test is needed."""
             by = earlier[mutant.key]["result"]["killed_by"] if mutant.key in earlier else None
             tests = named_tests(root, by) if by else ()
             tree = trees.get()
             try:
-                found = measure(tree, mutant.unit, mutant.change, tests, 0, _PATIENCE) if tests else None
+                measured = measure(tree, mutant.unit, mutant.change, tests, 0, _PATIENCE) if tests else None
             finally:
                 trees.put(tree)
-            return mutant, found if found and found.status == "killed" else None
+            return mutant, measured if measured and measured.status == "killed" else None
 
         def one(mutant: Mutant) -> tuple[Mutant, Measured]:
             likely, known = _likely(mutant, baseline), _tests_of(earlier.get(mutant.key))
@@ -243,11 +244,11 @@ def _measured(
 
         with ThreadPoolExecutor(jobs) as pool:
             rest: list[Mutant] = []
-            for mutant, found in pool.map(noticed_again, mutants):
-                if found is None:
+            for mutant, measured in pool.map(noticed_again, mutants):
+                if measured is None:
                     rest.append(mutant)
                 else:
-                    yield mutant, found
+                    yield mutant, measured
             if not rest:
                 return
             tree = trees.get()
@@ -259,20 +260,20 @@ def _measured(
 
 def _baseline(tree: Tree, mutants: Sequence[Mutant], workers: int) -> Baseline:
     started = time.monotonic()
-    rooms = sorted({one.room for one in mutants})
-    folders = [*(one for room in rooms for one in TESTS.get(room, ())), *EVERYBODY]
-    baseline = measure_baseline(tree, {one.key: one.unit for one in mutants}, folders, workers)
+    rooms = sorted({mutant.room for mutant in mutants})
+    folders = [*(folder for room in rooms for folder in TESTS.get(room, ())), *EVERYBODY]
+    baseline = measure_baseline(tree, {mutant.key: mutant.unit for mutant in mutants}, folders, workers)
     minutes = f"{(time.monotonic() - started) / 60:.0f} minutes"
     print(f"{len(baseline.seconds)} tests pass unchanged, {len(baseline.left_out)} left out ({minutes})", flush=True)
     return baseline
 
 
 def _likely(mutant: Mutant, baseline: Baseline) -> set[str]:
-    """The tests of the room, and those for everybody, that run the function."""
+    """Return the tests of the room, and those for all rooms, that run the function."""
     folders = (*TESTS.get(mutant.room, ()), *EVERYBODY)
     reached = baseline.reached_by.get(mutant.key, frozenset())
     tests = baseline.seconds if mutant.unit.function == MODULE_LEVEL else reached
-    return {one for one in tests if one.startswith(tuple(f"{folder}/" for folder in folders))}
+    return {test for test in tests if test.startswith(tuple(f"{folder}/" for folder in folders))}
 
 
 def _tests_of(recorded: Mapping[str, Any] | None) -> Sequence[str]:
@@ -283,7 +284,7 @@ def _recorded(
     mutant: Mutant, measured: Measured, found: Found | None, before: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     unit, change = mutant.unit, mutant.change
-    again = {name_of(one) for one in measured.tests} & {name_of(one) for one in _tests_of(before)}
+    again = {name_of(test) for test in measured.tests} & {name_of(test) for test in _tests_of(before)}
     return {
         "id": mutant.key,
         "room": mutant.room,
@@ -315,17 +316,17 @@ def _table(record: Mapping[str, Any], earlier: Mapping[str, Any]) -> Iterator[st
     before = " before |" if earlier else ""
     yield f"| id | place | change | tests | result |{before} noticed by |"
     yield f"| --- | --- | --- | --- | --- |{' --- |' if earlier else ''} --- |"
-    for one in record["mutants"]:
-        result = one["result"]
-        name = f"{one['module'].removeprefix('donewhen.')}:{one['function'] or '(module)'}:{one['line']}"
-        change = _cell(f"`{one['original']}` → `{one['mutated']}` ({one['operator']})")
+    for entry in record["mutants"]:
+        result = entry["result"]
+        name = f"{entry['module'].removeprefix('donewhen.')}:{entry['function'] or '(module)'}:{entry['line']}"
+        change = _cell(f"`{entry['original']}` → `{entry['mutated']}` ({entry['operator']})")
         if earlier:
-            old = earlier[one["id"]]
-            change += f"; was `{_cell(old['original'])}`" if old["original"] != one["original"] else ""
+            old = earlier[entry["id"]]
+            change += f"; was `{_cell(old['original'])}`" if old["original"] != entry["original"] else ""
             before = f" {old['result']['status']} |"
         tests = f"{len(result['tests'])}" + (f" (+{result['left_out']})" if result["left_out"] else "")
         noticed_by = _cell(result["killed_by"] or "")
-        yield f"| {one['id']} | {name} | {change} | {tests} | {result['status']} |{before} {noticed_by} |"
+        yield f"| {entry['id']} | {name} | {change} | {tests} | {result['status']} |{before} {noticed_by} |"
     for key, lost in record["lost"].items():
         yield f"\n{key} was not found again: {lost['why']} ({', '.join(lost['candidates'])})"
 
@@ -336,23 +337,23 @@ def _cell(text: str) -> str:
 
 def _listed(mutant: Mutant, how: Mapping[str, Found]) -> str:
     unit, change = mutant.unit, mutant.change
-    found = f" [{how[mutant.key].how} {how[mutant.key].likeness:.2f}]" if mutant.key in how else ""
+    found_by = f" [{how[mutant.key].how} {how[mutant.key].likeness:.2f}]" if mutant.key in how else ""
     place = f"{unit.module}:{unit.function or '(module)'}:{change.line}"
-    return f"{mutant.key} {place} {change.operator}: {change.original} → {change.mutated}{found}"
+    return f"{mutant.key} {place} {change.operator}: {change.original} → {change.mutated}{found_by}"
 
 
 def _reported(lost: Mapping[str, NotFound]) -> list[str]:
-    return [f"{key} was not found again: {one.why} ({', '.join(one.candidates)})" for key, one in lost.items()]
+    return [f"{key} was not found again: {place.why} ({', '.join(place.candidates)})" for key, place in lost.items()]
 
 
 def _counts(mutants: Sequence[Mapping[str, Any]]) -> str:
-    counted = Counter(one["result"]["status"] for one in mutants)
+    counted = Counter(entry["result"]["status"] for entry in mutants)
     return f"{len(mutants)} mutants: " + ", ".join(f"{count} {status}" for status, count in sorted(counted.items()))
 
 
 def _compared(record: Mapping[str, Any], earlier: Mapping[str, Any]) -> int:
-    """Exit status 1 where a mutant that was noticed is not noticed any more, or has no place any more."""
-    now = {one["id"]: one["result"]["status"] for one in record["mutants"]}
+    """Print the differences; return 1 if a mutant is no longer noticed or its place was not found."""
+    now = {entry["id"]: entry["result"]["status"] for entry in record["mutants"]}
     worse = [key for key in now if earlier[key]["result"]["status"] in NOTICED and now[key] not in NOTICED]
     better = [key for key in now if earlier[key]["result"]["status"] not in NOTICED and now[key] in NOTICED]
     print(f"noticed before and not now: {', '.join(worse) or 'none'}")

@@ -1,7 +1,7 @@
 """Draw the pictures of the page for the docs: python -m tools.page_pictures
 
-A small project is made with real commands, and the page is opened in a real browser. It needs Chromium and playwright,
-so these are not among the pictures that tools.write_docs keeps up to date.
+It creates a small project with real commands and opens the page in a real browser. It needs Chromium and Playwright,
+so tools.write_docs does not update these pictures.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ _REPORT = """\
 
 python -m unittest: 41 tests, all passed
 """
-# A process that has left its parents behind, at a terminal of its own: donewhen takes whoever descends from an agent's
-# program for an agent, and this is a person. What appears there is passed on; a word that is asked for is typed.
+# Plays a person: a detached process with its own terminal, because donewhen treats descendants of an agent's program as
+# agents. It passes on the output of the terminal, and types the words that are asked for.
 _PERSON = r"""
 import json, os, pty, re, sys
 if os.fork():
@@ -107,7 +107,7 @@ os.waitpid(process, 0)
 def main() -> int:
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
-        print("There is no Chromium to draw them with.", file=sys.stderr)
+        print("Chromium was not found; it is needed to draw the pictures.", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory(prefix="donewhen-page-") as name:
         folder = Path(name) / "webshop"
@@ -117,12 +117,12 @@ def main() -> int:
             draw(browser, url, link, jobs)
     sizes = {path.name: path.stat().st_size for path in sorted(IMAGES.glob("page-*.png"))}
     for picture, size in sizes.items():
-        print(f"{picture}: {size // 1000} kB{'' if size <= LARGEST else ', which is too much'}")
+        print(f"{picture}: {size // 1000} kB{'' if size <= LARGEST else ', which is too large'}")
     return int(any(size > LARGEST for size in sizes.values()))
 
 
 def build(folder: Path) -> list[str]:
-    """A project in the middle of its work."""
+    """Create a project with work in progress, and return the ids of its jobs."""
     for file, text in {
         "login.py": _LOGIN.replace("bool(stored) and ", ""),
         "test_login.py": _TEST_LOGIN,
@@ -194,12 +194,12 @@ def take(page: Any, url: str, name: str) -> None:
 
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[str, str]]:
-    """The page, started by a person; its address, and the link that signs them in."""
+    """Start the page as a person; yield its address and the sign-in link."""
     process = person(folder, "serve", "--port", "0", "--reviewer", "ada")
     assert process.stdout is not None
     screen = _read_until(process.stdout, "Ctrl-C ends it.")
-    found = {name: re.search(pattern, screen) for name, pattern in _SHOWN.items()}
-    pid, url, link = (str(found[one][1]) for one in ("pid", "url", "link"))  # type: ignore[index]
+    matches = {name: re.search(pattern, screen) for name, pattern in _SHOWN.items()}
+    pid, url, link = (str(matches[name][1]) for name in ("pid", "url", "link"))  # type: ignore[index]
     try:
         yield url, link
     finally:
@@ -217,13 +217,13 @@ def _read_until(screen: IO[bytes], text: str) -> str:
     while text not in seen:
         line = screen.readline()
         if not line:
-            raise RuntimeError(f"It ended before it said {text!r}:\n{seen}")
+            raise RuntimeError(f"The process ended before it printed {text!r}:\n{seen}")
         seen += line.decode()
     return seen
 
 
 def run(folder: Path, *arguments: str, fails: bool = False) -> None:
-    """A command without a terminal, as agents run it."""
+    """Run a command without a terminal, as agents do."""
     argv = [sys.executable, "-m", "donewhen", *arguments]
     done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=_quiet())
     if (done.returncode != 0) is not fails:
@@ -231,7 +231,7 @@ def run(folder: Path, *arguments: str, fails: bool = False) -> None:
 
 
 def as_person(folder: Path, *arguments: str) -> None:
-    """A command at a terminal."""
+    """Run a command at a terminal."""
     process = person(folder, *arguments)
     process.communicate()
 

@@ -1,4 +1,4 @@
-"""The pictures in docs/images, drawn from what the code does and from the contract that CI keeps."""
+"""Draw the pictures in docs/images from the output of the demo and from the import-linter contract."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ aria-label="What donewhen demo prints">
 
 @functools.cache
 def _story() -> tuple[StoryLine, ...]:
-    """What the demo tells, played for these pictures; without what differs from run to run.
+    """Run the demo and return its lines, without the values that differ between runs.
 
-    Whoever descends from an agent's program can't agree for a person, so that the demo leaves its parents behind.
+    The demo runs as a detached process, because the descendants of an agent's program can't agree as a person.
     """
     command = [sys.executable, "-c", _ALONE, sys.executable, "-m", "donewhen", "demo", "--json"]
     data = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)["data"]
     if not data["told"]:
-        raise SystemExit(f"The demo could not be told: {data['because']}")
-    lines = [StoryLine(**one) for one in data["story"]]
+        raise SystemExit(f"The demo could not be run: {data['because']}")
+    lines = [StoryLine(**line) for line in data["story"]]
     typed = [line.text for line in lines if line.kind == "types"]
     return tuple(line._replace(text=_timeless(line.text, typed)) for line in lines)
 
@@ -83,7 +83,7 @@ def _timeless(text: str, typed: Sequence[str]) -> str:
 
 
 def demo_svg(*chapters: int) -> str:
-    """Chapters of the demo, as it looks on a terminal."""
+    """Draw chapters of the demo, as they look on a terminal."""
     from rich.console import Console
 
     console = Console(
@@ -100,7 +100,7 @@ def demo_svg(*chapters: int) -> str:
 
 
 def same_story(one: str, other: str) -> bool:
-    """Whether two pictures of the demo tell the same. Coordinates depend on the version of Rich, and tell nothing."""
+    """Whether two pictures of the demo have the same text. Coordinates are ignored: they depend on Rich's version."""
     return _told(one) == _told(other)
 
 
@@ -129,7 +129,7 @@ _HOUSE_STYLE = """\
 
 
 def house_svg(package: str = "donewhen") -> str:
-    """The rooms of a package, floor by floor, as its import-linter contract in pyproject.toml has them."""
+    """Draw the rooms of a package, floor by floor, from its import-linter contract in pyproject.toml."""
     floors = _floors(package)
     storeys: list[str] = []
     top = _ROOF
@@ -140,7 +140,7 @@ def house_svg(package: str = "donewhen") -> str:
     bottom = top + _GROUND
     middle = f"{_WIDTH / 2:g}"
     head = f'<svg viewBox="0 0 {_WIDTH} {bottom}" xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{_ASIDE}">'
-    # A ground of its own keeps the picture legible on a light page and on a dark one.
+    # The background keeps the picture legible on light and on dark pages.
     ground = f'<rect x="1" y="1" width="{_WIDTH - 2}" height="{bottom - 2}" rx="14" fill="#fbfaf7" stroke="#c9c4b8"/>'
     eaves = _ROOF - _GAP
     roof = f'<path d="M {_MARGIN} {eaves} L {middle} 14 L {_WIDTH - _MARGIN} {eaves} Z" {_WALL} fill="#e9dfcf"/>'
@@ -153,13 +153,13 @@ def _floors(package: str) -> list[list[str]]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
     (house,) = [contract for contract in contracts if contract.get("containers") == [package]]
-    # "a | b" and "a : b" are two ways to put rooms on one floor. Private names are no rooms.
+    # "a | b" and "a : b" are two ways to put rooms on one floor. Private names are not rooms.
     floors = [re.split(r"\s*[|:]\s*", layer) for layer in house["layers"]]
     return [floor for floor in floors if not floor[0].startswith("_")]
 
 
 def _storey(package: str, rooms: list[str], top: int, tint: str) -> tuple[list[str], int]:
-    """One floor of rooms side by side, and how high it is."""
+    """Draw one floor with rooms side by side, and return its height as well."""
     width = (_WIDTH - 2 * _MARGIN - (len(rooms) - 1) * _GAP) / len(rooms)
     says = [textwrap.wrap(_first_line(package, room), int((width - 28) / 6.9)) for room in rooms]
     height = 34 + _LINE * max(len(lines) for lines in says)
@@ -180,5 +180,5 @@ def _storey(package: str, rooms: list[str], top: int, tint: str) -> tuple[list[s
 def _first_line(package: str, room: str) -> str:
     base = ROOT.joinpath("src", *package.split("."), room)
     source = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
-    said = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
-    return " ".join(said.split("\n\n")[0].replace("`", "").split())
+    doc = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
+    return " ".join(doc.split("\n\n")[0].replace("`", "").split())

@@ -1,6 +1,6 @@
 """Draw docs/images/learning-report.png, the top of the report in the tutorial: python -m tools.report_picture
 
-It needs Chromium, so it is not among the pictures that tools.write_docs keeps up to date.
+It needs Chromium, so tools.write_docs does not update this picture.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FILE = re.compile(r"^```\w+ file=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 def main() -> int:
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
-        print("There is no Chromium to draw it with.", file=sys.stderr)
+        print("Chromium was not found; it is needed to draw the picture.", file=sys.stderr)
         return 1
     page = (DOCS / "tutorial-judge-learning.md").read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="donewhen-picture-") as name:

@@ -1,4 +1,4 @@
-"""docs/reference/settings.md, from the fields, defaults and docstrings of the settings themselves."""
+"""Generate docs/reference/settings.md from the fields, defaults and docstrings of the settings."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tools.api_reference import definition, documented_fields, prose
 _INTRO = f"""\
 # Settings
 
-They say what *done* means for agents in a project, and for how long an agent is held back. They stand in
+The settings define what *done* means for agents in a project, and how long an agent is held back. They are in
 `{CONFIG_FILE}`, or under `[tool.donewhen]` in `{PROJECT_FILE}`: in the folder in which the agent works, or in the
-nearest one above it, but not above the root of the repository. Paths and commands start in the folder of that file.
-Having both in one folder is an error. Without settings every stop is allowed.
+nearest folder above it, up to the root of the repository. Paths are relative to the folder of that file, and commands
+run in it. It is an error to use both in one folder. Without settings, every stop is allowed.
 
 A `{CONFIG_FILE}` that uses every table:
 
@@ -48,8 +48,8 @@ stop.max_attempts = 50                                  # default
 …
 ```
 
-A key that is not a setting is an error, so that a slip of the pen can't switch a check off. While settings can't be
-read, stops are refused, up to the default cap. Write `fils` in `{CONFIG_FILE}`:
+An unknown key is an error, so that a typo can't disable a check. While the settings can't be read, stops are refused,
+up to the default cap. Write `fils` in `{CONFIG_FILE}`:
 
 ```toml file={CONFIG_FILE}
 [stop]
@@ -68,20 +68,21 @@ $ echo $?
 _OUTRO = """\
 ## What the checks do
 
-- A file counts when it is a regular file that is not empty.
-- A command is split into words and run without a shell; what only a shell understands is refused. It sees `PATH`,
-  `HOME`, the locale and the like, and what `pass_env` names. See
+- A file must be a regular file that is not empty.
+- A command is split into words and run without a shell; shell syntax is refused. It gets `PATH`, `HOME`, the locale and
+  similar environment variables, and those named in `pass_env`. See
   [check in CI](../howto/check-in-ci.md#there-is-no-shell).
-- Tests must succeed *and* write a JUnit report that agrees. See [keep every test](../howto/keep-every-test.md).
-- Every check is made, so that the agent hears of all that is missing at once.
+- Tests must succeed *and* write a JUnit report with the same result. See
+  [keep every test](../howto/keep-every-test.md).
+- All checks are run, so that the agent sees everything that is missing at once.
 """
 
-# Fields that settings.py leaves without a docstring of their own.
+# Descriptions of the fields that have no docstring.
 _UNSAID = {
-    "run": "The command that runs the tests, with `{junit}` or `{junit_dir}` where the report's path goes.",
-    "baseline": "The file with the tests that must not get lost, as `donewhen baseline` writes it.",
-    "timeout": "How many seconds the tests may take.",
-    "pass_env": "Environment variables that the tests may see.",
+    "run": "The command that runs the tests, with `{junit}` or `{junit_dir}` in place of the report's path.",
+    "baseline": "The file with the tests that must not disappear, as written by `donewhen baseline`.",
+    "timeout": "Time limit of the tests in seconds.",
+    "pass_env": "Environment variables that are passed to the tests.",
 }
 
 
@@ -96,13 +97,13 @@ class Setting:
 
 
 def settings_page() -> str:
-    """Every setting with its type, default and meaning."""
+    """Return the page with every setting: its type, default and meaning."""
     docs = _docs(Settings)
-    lines = [_INTRO, "## Which stop", "", "| table | when it is asked |", "| --- | --- |"]
-    stops = [one for one in _given(Settings) if str(one.type) == GuardSettings.__name__]
-    others = [one for one in _given(Settings) if one not in stops]
+    lines = [_INTRO, "## Kinds of stops", "", "| table | when it applies |", "| --- | --- |"]
+    stops = [field for field in _given(Settings) if str(field.type) == GuardSettings.__name__]
+    others = [field for field in _given(Settings) if field not in stops]
     lines += [f"| `[{stop.name}]` | {docs[stop.name]} |" for stop in stops]
-    lines += ["", "[What the hooks answer](hooks.md) says which event of which runtime that is.", ""]
+    lines += ["", "[What the hooks answer](hooks.md) lists the matching events of each runtime.", ""]
     lines += [f"## In each of these tables: {_lower(_said(GuardSettings))}", "", *_table(GuardSettings), ""]
     lines += [f"## In `tests`: {_lower(_said(TestSettings))}", "", *_table(TestSettings), ""]
     for other in others:
@@ -113,10 +114,10 @@ def settings_page() -> str:
 
 
 def settings_of(kind: type[Any]) -> Iterator[Setting]:
-    """The keys of one table, in the order of its fields."""
+    """Yield the keys of one table, in the order of its fields."""
     docs = _docs(kind)
-    for one in _given(kind):
-        yield Setting(one.name, _kind(one), _default(one), docs[one.name] or _UNSAID.get(one.name, ""))
+    for field in _given(kind):
+        yield Setting(field.name, _kind(field), _default(field), docs[field.name] or _UNSAID.get(field.name, ""))
 
 
 def _table(kind: type[Any]) -> list[str]:
@@ -154,7 +155,7 @@ _KINDS = {
 
 
 def _kind(field: Field[Any]) -> str:
-    # Annotations are strings there, as in every file that imports annotations from __future__.
+    # Annotations are strings, because the settings import annotations from __future__.
     written = str(field.type).removesuffix(" | None")
     return _KINDS.get(written, "table")
 

@@ -1,8 +1,8 @@
-"""The race and kill suites with large counts, and whole sweeps: python -m tools.soak [--rounds N] [--jobs N]
+"""Run the race and kill suites with large counts, and whole sweeps: python -m tools.soak [--rounds N] [--jobs N]
 
 `make test` runs the same tests with small counts. This runs them with eight writers times 200 jobs and several hundred
-killed processes, one test after the other, and prints what was reached. Then it goes through every case of the tests
-that `make test` takes samples of (`sampled` in tests/donewhen_kit.py). It takes minutes.
+killed processes, one test after the other, and prints the counts. Then it runs every case of the tests that `make test`
+only samples (`sampled` in tests/donewhen_kit.py). It takes minutes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=_count, default=500, metavar="N", help="Processes to kill (default: 500).")
     parser.add_argument("--jobs", type=_count, default=200, metavar="N", help="Jobs to rewrite (default: 200).")
     parser.add_argument("--added", type=_count, default=25, metavar="N", help="Jobs that each writer adds.")
-    parser.add_argument("--examples", type=_count, default=300, metavar="N", help="Examples of each property.")
+    parser.add_argument("--examples", type=_count, default=300, metavar="N", help="Examples per property.")
     given = parser.parse_args(arguments)
     counts = {
         "DONEWHEN_SOAK_ROUNDS": str(given.rounds),
@@ -45,13 +45,13 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{WRITERS} writers x {given.jobs} jobs: {WRITERS * given.jobs} rewrites, each with an entry in the ledger")
     print(f"{WRITERS} writers x {given.added} jobs added at once: {WRITERS * given.added} ids")
     print(f"{given.rounds} writers of jobs and {given.rounds} writers of the ledger killed at random moments")
-    print(f"every case of {len(sweeps)} suites that are sampled otherwise")
-    print(f"{'All of it held' if status == 0 else 'It did NOT hold'} ({minutes:.1f} minutes).")
+    print(f"every case of {len(sweeps)} suites that `make test` only samples")
+    print(f"{'Passed' if status == 0 else 'FAILED'} ({minutes:.1f} minutes).")
     return status
 
 
 def _sweeps() -> list[str]:
-    """The suites that `make test` takes samples of."""
+    """Return the suites that `make test` only samples."""
     marks = ("sampled(", "DONEWHEN_EXAMPLES")
     suites = sorted((ROOT / "tests").rglob("test_*.py"))
     return [str(suite.relative_to(ROOT)) for suite in suites if any(mark in suite.read_text("utf-8") for mark in marks)]

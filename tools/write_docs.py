@@ -1,4 +1,4 @@
-"""Write the pages and pictures that are made from the code: python -m tools.write_docs [--check]"""
+"""Write the pages and pictures that are generated from the code: python -m tools.write_docs [--check]"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOTE = "<!-- Written by tools/write_docs.py from the code. Change the code, the
 
 
 class Product(NamedTuple):
-    """A file, how it is made, and when one that is there already says the same."""
+    """How a file is generated, and how it is compared with the existing one."""
 
     make: Callable[[], str]
     same: Callable[[str, str], bool] = operator.eq
@@ -46,7 +46,7 @@ PRODUCTS = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.write_docs", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when a file is not up to date")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is not up to date")
     check: bool = parser.parse_args().check
     stale = []
     for name, product in PRODUCTS.items():

@@ -1,4 +1,4 @@
-"""Write the hooks of the Claude Code plugin from the ones that `donewhen hooks install` writes.
+"""Generate the hooks of the Claude Code plugin from those of `donewhen hooks install`.
 
 python -m tools.write_plugin [--check]
 """
@@ -15,7 +15,7 @@ HOOKS = Path(__file__).parents[1] / "integrations" / "claude-code-plugin" / "hoo
 
 
 def content() -> str:
-    """The plugin's hooks: the same lines, with the program found on the PATH."""
+    """Return the plugin's hooks: the same commands, with the program found on the PATH."""
     events: dict[str, list[object]] = {}
     for entry in HOOK_TARGETS["claude"].entries_for("donewhen"):
         events.setdefault(entry.event, []).append(entry.group())

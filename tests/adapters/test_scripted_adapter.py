@@ -390,7 +390,7 @@ class TestStructuredOutput:
         response = adapter.evaluate(TYPED, session=Session())
         assert script.requests[1].last == Message(
             "tool",
-            "The output does not fit: Object missing required field `score`",
+            "The output is invalid: Object missing required field `score`",
             name="StructuredOutput",
             is_error=True,
         )

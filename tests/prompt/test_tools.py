@@ -239,9 +239,9 @@ class TestCalling:
             ({"name": "x", "times": "2"}, "Expected `int`, got `str` - at `$.times`"),
             ({"name": "x", "times": 1.5}, "Expected `int`"),
             ({"name": "x", "tone": "rude"}, "Invalid enum value 'rude' - at `$.tone`"),
-            ([1, 2], "The arguments do not fit it: "),
-            (None, "The arguments do not fit it: "),
-            ("name", "The arguments do not fit it: "),
+            ([1, 2], "Invalid arguments for it: "),
+            (None, "Invalid arguments for it: "),
+            ("name", "Invalid arguments for it: "),
         ],
         ids=repr,
     )
@@ -302,7 +302,7 @@ class TestCalling:
                 raise LookupError
 
         result = call_tool(made(lambda p, c: ToolResult("ok"), Silent), {"name": "x"}, context())
-        assert result == ToolResult.error("The arguments do not fit it: LookupError")
+        assert result == ToolResult.error("Invalid arguments for it: LookupError")
 
 
 class TestResults:

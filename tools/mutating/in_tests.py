@@ -1,6 +1,6 @@
-"""A pytest plugin: run the named tests in the named order, and write down how each ended.
+"""A pytest plugin that runs the named tests in the given order and records their results.
 
-The name of a test without its parameters stands for all its cases.
+The name of a test without its parameters selects all its cases.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 def _write(name: str, outcome: str, seconds: float, text: str) -> None:
     if "PYTEST_XDIST_WORKER" in os.environ:
-        # The process that has started the workers writes it, too.
+        # The process that started the workers writes it.
         return
     line = {"test": name, "outcome": outcome, "seconds": round(seconds, 3), "text": text[-2000:]}
     with Path(os.environ["MUTANTS_REPORT"]).open("a", encoding="utf-8") as file:

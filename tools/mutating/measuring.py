@@ -1,4 +1,4 @@
-"""Run tests against a mutant, in a copy of the tree that is thrown away."""
+"""Run tests against a mutant, in a temporary copy of the tree."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tools.mutating.places import Change, Unit, file_of, mutated_text
 Status = Literal["killed", "timeout", "survived", "unreached"]
 
 SLOW_SECONDS = 15.0
-"""A test that takes longer is left out."""
+"""Slower tests are skipped."""
 MOST_SECONDS = 180.0
-"""Tests for one mutant that take longer altogether are left out, the least likely ones first."""
+"""Time limit for all tests of one mutant; beyond it, the tests that are least likely to notice it are skipped."""
 _NO_TEST = 5
 _LEFT_BEHIND = shutil.ignore_patterns(
     ".git",
@@ -48,7 +48,7 @@ print(spec.origin == sys.argv[2] and spec.loader.get_code(sys.argv[1]) == code)
 
 
 class TestRun(NamedTuple):
-    """How a test ended."""
+    """The result of a test."""
 
     outcome: str
     seconds: float
@@ -56,30 +56,30 @@ class TestRun(NamedTuple):
 
 
 class Baseline(NamedTuple):
-    """What the tests do where nothing is changed."""
+    """The results of the tests without mutants."""
 
     seconds: Mapping[str, float]
-    """The tests that pass and are not slow."""
+    """The durations of the tests that pass and are not slow."""
     left_out: Mapping[str, str]
     reached_by: Mapping[str, frozenset[str]]
-    """Which tests run the function of a mutant."""
+    """The tests that run the function of each mutant."""
 
 
 class Measured(NamedTuple):
-    """What became of a mutant."""
+    """The result of a mutant."""
 
     status: Status
     killed_by: str | None
     text: str
     tests: tuple[str, ...]
-    """What was to be run, in this order, until one fails."""
+    """The tests to run, in this order, until one fails."""
     left_out: int
-    """Tests that reach the function and were not run, because they would take too long altogether."""
+    """Number of tests that reach the function but were skipped to save time."""
     seconds: float
 
 
 class Tree:
-    """A copy of a tree with an environment of its own, whose processes all import the copy."""
+    """A copy of a tree with its own environment; all its processes import the copy."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.folder = folder
@@ -89,7 +89,7 @@ class Tree:
         self.hits = folder / "hits"
 
     def _environment(self) -> Path:
-        """Like PYTHONPATH, but also for tests that clear it: the copy, then the packages of this environment."""
+        """Create an environment with the copy and the packages of this one. Unlike PYTHONPATH, tests can't clear it."""
         home = self.folder / "env"
         packages = home / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
         packages.mkdir(parents=True)
@@ -111,11 +111,11 @@ class Tree:
     def write(self, module: str, text: str) -> None:
         path = file_of(self.root, module)
         path.write_text(text, encoding="utf-8")
-        for one in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
-            one.unlink()
+        for cached in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
+            cached.unlink()
 
     def loads(self, module: str) -> bool:
-        """Whether a new process with an empty environment runs what the file of a module says now."""
+        """Whether a new process with an empty environment imports the current content of a module's file."""
         argv = [str(self.python), "-c", _LOADED, module, str(file_of(self.root, module))]
         done = subprocess.run(argv, cwd="/", env={}, capture_output=True, text=True, check=False)
         return str(done.stdout) == "True\n"
@@ -123,13 +123,13 @@ class Tree:
     def run(
         self, paths: Iterable[str], *options: str, tests: Sequence[str] = (), limit: float
     ) -> dict[str, TestRun] | None:
-        """Run tests, the named ones or all of these files and folders; None where they took too long."""
+        """Run the named tests, or all in these files and folders; return None if they take too long."""
         report, chosen, scratch = self.folder / "report", self.folder / "tests", self.folder / "t"
         report.write_text("")
         chosen.write_text(json.dumps(list(tests)))
         environment = {**os.environ, "MUTANTS_REPORT": str(report), "MUTANTS_HITS": str(self.hits)}
         environment.update({"MUTANTS_TESTS": str(chosen)} if tests else {})
-        # Whoever is measuring may be a worker of pytest-xdist; this pytest is not.
+        # This process may be a worker of pytest-xdist; the new pytest is not.
         environment.pop("PYTEST_XDIST_WORKER", None)
         environment["PATH"] = f"{self.python.parent}{os.pathsep}{environment.get('PATH', '')}"
         environment["VIRTUAL_ENV"] = str(self.python.parent.parent)
@@ -147,22 +147,22 @@ class Tree:
                 process.wait()
                 return None
             finally:
-                # Not left to pytest, whose time is measured.
+                # Not done by pytest, because its time is measured.
                 shutil.rmtree(scratch, ignore_errors=True)
                 shutil.rmtree(self.root / ".hypothesis", ignore_errors=True)
-        found: dict[str, TestRun] = {}
+        runs: dict[str, TestRun] = {}
         for line in report.read_text(encoding="utf-8").splitlines():
-            one = json.loads(line)
-            if one["test"] not in found or found[one["test"]].outcome == "passed":
-                found[one["test"]] = TestRun(one["outcome"], one["seconds"], one["text"])
-        if status not in (0, 1, _NO_TEST) and not any(one.outcome == "failed" for one in found.values()):
-            told = (self.folder / "output").read_text(errors="replace")[-2000:]
-            found["pytest"] = TestRun("failed", 0.0, f"pytest ended with status {status}: {told}")
-        return found
+            row = json.loads(line)
+            if row["test"] not in runs or runs[row["test"]].outcome == "passed":
+                runs[row["test"]] = TestRun(row["outcome"], row["seconds"], row["text"])
+        if status not in (0, 1, _NO_TEST) and not any(run.outcome == "failed" for run in runs.values()):
+            printed = (self.folder / "output").read_text(errors="replace")[-2000:]
+            runs["pytest"] = TestRun("failed", 0.0, f"pytest ended with status {status}: {printed}")
+        return runs
 
 
 def measure_baseline(tree: Tree, places: Mapping[str, Unit], folders: Sequence[str], workers: int) -> Baseline:
-    """Run every test once, and note which of them run the functions that will be changed."""
+    """Run every test once, and record which tests run the functions that will be changed."""
     originals = {unit.module: unit.text for unit in places.values()}
     for module, text in originals.items():
         probed = {key: unit for key, unit in places.items() if unit.module == module}
@@ -170,32 +170,33 @@ def measure_baseline(tree: Tree, places: Mapping[str, Unit], folders: Sequence[s
     tree.hits.write_text("")
     tree.hits.chmod(0o666)
     here = [folder for folder in folders if (tree.root / folder).exists()]
-    found = tree.run(here, f"-n{workers}", limit=3 * 3600)
+    runs = tree.run(here, f"-n{workers}", limit=3 * 3600)
     for module, text in originals.items():
         tree.write(module, text)
-    if found is None or "pytest" in found or len(found) < 2:
-        why = "they take too long" if found is None else found["pytest"].text if "pytest" in found else "none was run"
+    if runs is None or "pytest" in runs or len(runs) < 2:
+        why = "they take too long" if runs is None else runs["pytest"].text if "pytest" in runs else "none was run"
         raise SystemExit(f"The tests can't be run unchanged:\n{why}")
-    seconds = {name: one.seconds for name, one in found.items() if one.outcome == "passed"}
-    slow = {name: f"slow ({one:.0f} s)" for name, one in seconds.items() if one > SLOW_SECONDS}
-    bad = {name: one.outcome for name, one in found.items() if one.outcome != "passed"}
-    good = {name: one for name, one in seconds.items() if name not in slow}
+    seconds = {name: run.seconds for name, run in runs.items() if run.outcome == "passed"}
+    slow = {name: f"slow ({duration:.0f} s)" for name, duration in seconds.items() if duration > SLOW_SECONDS}
+    bad = {name: run.outcome for name, run in runs.items() if run.outcome != "passed"}
+    good = {name: duration for name, duration in seconds.items() if name not in slow}
     return Baseline(good, {**bad, **slow}, _reached(tree.hits.read_text(encoding="utf-8"), good))
 
 
 def with_probes(text: str, places: Mapping[str, Unit]) -> str:
-    """A module whose functions note the test that they run in."""
+    """Return the text of a module whose functions record the test that runs them."""
     lines = text.split("\n")
     begins = [(unit.first_statement, key) for key, unit in places.items()]
     for statement, key in sorted(begins, key=lambda begin: -(begin[0].lineno if begin[0] else 0)):
         if statement is not None:
-            at = min([statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))]) - 1
+            decorators = getattr(statement, "decorator_list", ())
+            at = min([statement.lineno, *(decorator.lineno for decorator in decorators)]) - 1
             lines.insert(at, f'{" " * statement.col_offset}__import__("mutants_probe").hit("{key}")')
     return "\n".join(lines)
 
 
 def _reached(hits: str, good: Mapping[str, float]) -> dict[str, frozenset[str]]:
-    """A fixture may be shared: where setting one up runs the function, all tests of the file are taken."""
+    """Return the tests by mutant. If the setup of a fixture runs the function, all tests of the file are included."""
     files: dict[str, set[str]] = {}
     for name in good:
         files.setdefault(name.partition("::")[0], set()).add(name)
@@ -218,10 +219,10 @@ def chosen_tests(
     first: Sequence[str],
     earlier: Sequence[str] = (),
 ) -> tuple[tuple[str, ...], int]:
-    """The tests to run, the most likely to notice first, and how many there is no time for.
+    """Return the tests to run, the most likely to notice first, and the number of tests that are skipped.
 
-    Where some were run ``earlier``, those with the same names are taken, in whatever file they are now, and as many
-    altogether.
+    If tests were run ``earlier``, those with the same names come first, in whatever file they are now, and the same
+    number is run.
     """
 
     def order(name: str) -> tuple[int, float]:
@@ -244,7 +245,7 @@ def chosen_tests(
 
 
 def name_of(test: str) -> str:
-    """A test's name without its file."""
+    """Return a test's name without its file."""
     return test.partition("::")[2]
 
 
@@ -258,7 +259,7 @@ def _speaks_of(root: Path, path: str, module: str) -> bool:
 
 
 def measure(tree: Tree, unit: Unit, change: Change, tests: Sequence[str], left_out: int, seconds: float) -> Measured:
-    """Run the tests until one fails that passes where nothing is changed."""
+    """Run the tests until one fails that passes without the mutant."""
     started = time.monotonic()
     remaining = list(tests)
 
@@ -272,31 +273,31 @@ def measure(tree: Tree, unit: Unit, change: Change, tests: Sequence[str], left_o
         tree.write(unit.module, mutated_text(unit.text, change))
         try:
             if not tree.loads(unit.module):
-                raise SystemExit(f"{unit.name}: the mutant is not what is imported")
-            found = tree.run(_files(remaining), "-x", "-n0", tests=remaining, limit=limit)
+                raise SystemExit(f"{unit.name}: the mutant was not imported")
+            runs = tree.run(_files(remaining), "-x", "-n0", tests=remaining, limit=limit)
         finally:
             tree.write(unit.module, unit.text)
-        if found is None:
+        if runs is None:
             return ended("timeout", None, f"not finished after {limit:.0f} s")
-        failed = next(((name, one) for name, one in found.items() if one.outcome == "failed"), None)
+        failed = next(((name, run) for name, run in runs.items() if run.outcome == "failed"), None)
         if failed is None:
-            return ended("survived" if found else "unreached")
-        name, one = failed
+            return ended("survived" if runs else "unreached")
+        name, run = failed
         if _passes(tree, name if "::" in name else remaining[0]):
-            timeout = "Failed: Timeout" in one.text
-            return ended("timeout" if timeout else "killed", name, one.text.strip().split("\n")[-1][:300])
+            timeout = "Failed: Timeout" in run.text
+            return ended("timeout" if timeout else "killed", name, run.text.strip().split("\n")[-1][:300])
         remaining = [test for test in remaining if not name.startswith(test) and "::" in name]
     return ended("survived")
 
 
 def _passes(tree: Tree, name: str) -> bool:
-    """Whether a test, or each of its cases, passes where nothing is changed."""
-    found = tree.run(_files([name]), "-n0", tests=[name], limit=600)
-    return found is not None and bool(found) and all(one.outcome == "passed" for one in found.values())
+    """Whether a test, or each of its cases, passes without the mutant."""
+    runs = tree.run(_files([name]), "-n0", tests=[name], limit=600)
+    return runs is not None and bool(runs) and all(run.outcome == "passed" for run in runs.values())
 
 
 def named_tests(root: Path, test: str) -> tuple[str, ...]:
-    """The tests with a name, in whatever files they are, with all their cases."""
+    """Return the tests with this name in all files, with all their cases."""
     name = name_of(test).partition("[")[0]
     written = f"def {name.split('::')[-1]}("
     files = [path for path in sorted((root / "tests").rglob("*.py")) if written in path.read_text(encoding="utf-8")]

@@ -1,8 +1,7 @@
-"""Where can code be changed so that it decides differently, and into what?
+"""Find the places where a small change alters the decisions of code, and generate these changes.
 
-A unit is a function, or what a module does outside its functions. Text that is only shown is not looked into:
-docstrings, f-strings, what is raised, annotations, decorators. So a unit keeps its shape when names and messages are
-changed.
+A unit is a function, or the code of a module outside its functions. Docstrings, f-strings, raised errors, annotations
+and decorators are ignored, so a unit keeps its shape when names and messages are changed.
 """
 
 from __future__ import annotations
@@ -53,9 +52,9 @@ class Change(NamedTuple):
 
     operator: str
     node: int
-    """Which node of the unit, in the order of its shape."""
+    """The index of the node in the shape of the unit."""
     part: int
-    """Which comparison, where several are chained."""
+    """The index of the comparison in a chain of comparisons."""
     line: int
     column: int
     original: str
@@ -66,7 +65,7 @@ class Change(NamedTuple):
 
 
 class Unit:
-    """A function, or the code of a module that is outside functions."""
+    """A function, or the code of a module outside its functions."""
 
     def __init__(self, module: str, function: str, node: ast.AST, text: str) -> None:
         self.module = module
@@ -80,7 +79,7 @@ class Unit:
 
     @cached_property
     def source(self) -> str:
-        """The unit's own lines."""
+        """The source lines of the unit."""
         if not isinstance(self.node, _Definition):
             return self.text
         return "\n".join(self.text.split("\n")[self.node.lineno - 1 : self.node.end_lineno])
@@ -91,15 +90,15 @@ class Unit:
 
     @cached_property
     def shape(self) -> tuple[str, ...]:
-        """What is done, without the names it is done with."""
+        """The structure of the code, without names."""
         return tuple(_token(node) for node in self.nodes)
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The names that are used."""
-        found = {node.id for node in self.nodes if isinstance(node, ast.Name)}
-        found |= {node.attr for node in self.nodes if isinstance(node, ast.Attribute)}
-        return frozenset(found | {node.arg for node in self.nodes if isinstance(node, ast.arg)})
+        """The names in the code."""
+        names = {node.id for node in self.nodes if isinstance(node, ast.Name)}
+        names |= {node.attr for node in self.nodes if isinstance(node, ast.Attribute)}
+        return frozenset(names | {node.arg for node in self.nodes if isinstance(node, ast.arg)})
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
@@ -107,41 +106,41 @@ class Unit:
 
     @property
     def first_statement(self) -> ast.stmt | None:
-        """Where a function begins to do something."""
+        """The first statement of a function after its docstring."""
         if not isinstance(self.node, _Definition):
             return None
-        body = [one for one in self.node.body if not _is_text(one)]
+        body = [statement for statement in self.node.body if not _is_text(statement)]
         return body[0] if body else None
 
     @property
     def only_words(self) -> bool:
-        """Whether it makes text for somebody to read, as far as its type says."""
+        """Whether the unit only produces text, judging by its return type."""
         returned = self.node.returns if isinstance(self.node, _Definition) else None
         return returned is not None and ast.unparse(returned) in ("str", "str | None", "list[str]", "Iterator[str]")
 
 
 def units_of(module: str, text: str) -> Iterator[Unit]:
-    """The units of a module."""
+    """Yield the units of a module."""
     tree = ast.parse(text)
     yield Unit(module, MODULE_LEVEL, tree, text)
     yield from _functions(module, tree, "", text)
 
 
 def unit_from(module: str, function: str, source: str) -> Unit:
-    """A unit from its own lines, as they were put on record."""
+    """Create a unit from its recorded source lines."""
     if function == MODULE_LEVEL:
         return Unit(module, function, ast.parse(source), source)
     text = f"if True:\n{source}" if source[:1].isspace() else source
-    (found,) = [one for one in ast.walk(ast.parse(text)) if isinstance(one, _Definition)][:1]
-    return Unit(module, function, found, text)
+    (definition,) = [node for node in ast.walk(ast.parse(text)) if isinstance(node, _Definition)][:1]
+    return Unit(module, function, definition, text)
 
 
 def all_units(root: Path, package: str = "donewhen") -> list[Unit]:
-    """Every unit of the package in a tree."""
-    found: list[Unit] = []
+    """Return every unit of the package in a tree."""
+    units: list[Unit] = []
     for path in sorted((root / "src" / package).rglob("*.py")):
-        found += units_of(module_name(root, path), path.read_text(encoding="utf-8"))
-    return found
+        units += units_of(module_name(root, path), path.read_text(encoding="utf-8"))
+    return units
 
 
 def module_name(root: Path, path: Path) -> str:
@@ -150,46 +149,46 @@ def module_name(root: Path, path: Path) -> str:
 
 
 def file_of(root: Path, module: str) -> Path:
-    """Where a module is, whether or not it has become a folder."""
+    """Return the file of a module, which may have become a package."""
     path = root / "src" / Path(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def mutated_text(text: str, change: Change) -> str:
-    """A module's text with one change made."""
+    """Return a module's text with one change made."""
     data = text.encode()
     return (data[: change.start] + change.replacement.encode() + data[change.end :]).decode()
 
 
 def around(unit: Unit, change: Change, lines: int = 3) -> str:
-    """The place in its surroundings, for people."""
+    """Return the lines around a change, for people."""
     all_lines = unit.text.split("\n")
     chosen = all_lines[max(0, change.line - 1 - lines) : change.line + lines]
     return textwrap.dedent("\n".join(chosen))
 
 
 def _functions(module: str, node: ast.AST, prefix: str, text: str) -> Iterator[Unit]:
-    for one in ast.iter_child_nodes(node):
-        if isinstance(one, _Definition):
-            yield Unit(module, prefix + one.name, one, text)
-        elif isinstance(one, ast.ClassDef):
-            yield from _functions(module, one, f"{prefix}{one.name}.", text)
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, _Definition):
+            yield Unit(module, prefix + child.name, child, text)
+        elif isinstance(child, ast.ClassDef):
+            yield from _functions(module, child, f"{prefix}{child.name}.", text)
 
 
 def _visited(node: ast.AST, parent: ast.AST | None = None) -> Iterator[tuple[ast.AST, ast.AST | None]]:
-    """The nodes that may decide something, each with the one around it; the same order for the same shape."""
+    """Yield the nodes that may decide something, each with its parent, in an order that only depends on the shape."""
     yield node, parent
     if _only_shown(node):
         return
     for name, value in ast.iter_fields(node):
         if name in _UNDECIDING_FIELDS:
             continue
-        for one in value if isinstance(value, list) else [value]:
-            if not isinstance(one, ast.AST) or _is_text(one):
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST) or _is_text(child):
                 continue
-            if isinstance(one, _Definition) and isinstance(node, ast.Module | ast.ClassDef):
+            if isinstance(child, _Definition) and isinstance(node, ast.Module | ast.ClassDef):
                 continue
-            yield from _visited(one, node)
+            yield from _visited(child, node)
 
 
 def _only_shown(node: ast.AST) -> bool:
@@ -214,7 +213,7 @@ def _is_string(node: ast.AST) -> bool:
 
 
 def _is_text(node: ast.AST) -> bool:
-    """Whether it is a docstring."""
+    """Whether the node is a docstring."""
     return isinstance(node, ast.Expr) and _is_string(node.value)
 
 
@@ -226,7 +225,7 @@ def _token(node: ast.AST) -> str:
         case ast.Constant():
             return repr(node.value)
         case ast.Compare():
-            return f"{kind} {' '.join(type(one).__name__ for one in node.ops)}"
+            return f"{kind} {' '.join(type(operator).__name__ for operator in node.ops)}"
         case ast.BoolOp() | ast.BinOp() | ast.UnaryOp() | ast.AugAssign():
             return f"{kind} {type(node.op).__name__}"
     return kind
@@ -306,14 +305,14 @@ def _unions(node: ast.AST) -> Iterator[tuple[str, int, ast.AST]]:
 
 
 def _exits(node: ast.AST, parent: ast.AST | None) -> Iterator[tuple[str, int, ast.AST]]:
-    """The end of an `if` that leaves early."""
+    """Yield the removal of an early exit at the end of an `if`."""
     leaving = isinstance(node, ast.Return | ast.Raise | ast.Continue | ast.Break)
     if leaving and isinstance(parent, ast.If) and not parent.orelse and parent.body[-1] is node:
         yield "exit", 0, ast.Pass()
 
 
 def _returns_something(unit: Unit, node: ast.Return) -> bool:
-    """Whether None is something else than what is returned, and than what may be."""
+    """Whether returning None instead would make a difference."""
     returned = unit.node.returns if isinstance(unit.node, _Definition) else None
     if returned is None or ast.unparse(returned) == "None" or node.value is None:
         return False

@@ -1,4 +1,4 @@
-"""Note which test a function runs in, also in the processes that the test starts."""
+"""Record which test runs a function, also in the processes that the test starts."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def hit(mutant: str) -> None:
         finally:
             os.close(file)
     except OSError:
-        # A process that may not write here, or has no room to: the test is known by its other processes.
+        # No permission or no disk space. The other processes of the test record it.
         return

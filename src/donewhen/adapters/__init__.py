@@ -1,4 +1,4 @@
-"""Agent runtimes. Each folder knows one; nothing else does."""
+"""Adapters for agent runtimes, one folder per runtime. No other code depends on a runtime."""
 
 from __future__ import annotations
 

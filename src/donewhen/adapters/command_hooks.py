@@ -1,7 +1,7 @@
 """Answer a runtime's command hook: one event in, one answer out, even on errors.
 
-What a runtime calls its fields and how it wants to be answered is the business of its dialect; this file knows
-only the question. Imports stand where they are used: an event that needs no check must cost next to nothing.
+The dialect of a runtime translates its events and answers; this file is the same for all runtimes. Modules are
+imported where they are used, so that an event without a check costs almost nothing.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 
 HookKind = Literal["stop", "subagent-stop", "pre-tool-use", "task-completed"]
 CANARY = "donewhen_canary"
-"""The field of an event by which `donewhen doctor` proves that an installed hook fires."""
+"""The event field with which `donewhen doctor` tests that an installed hook is called."""
 
 Answer = dict[str, Any]
 
-# Where the runtime says when a person has spoken again, counting starts anew then. Elsewhere it does after a cap.
+# For these events the runtime reports when the user has sent another message, and counting restarts then. For the
+# others it restarts after a cap.
 _WITH_TURNS = ("stop", "subagent-stop")
 
 
 class HookRequest(NamedTuple):
-    """An event, in our words."""
+    """An event, translated from the runtime's format."""
 
     kind: HookKind
     session_id: str
@@ -37,31 +38,31 @@ class HookRequest(NamedTuple):
     output: object = None
     stop_reason: StopReason = "end_turn"
     retried: bool = False
-    """Whether this agent was already held back since the person last spoke."""
+    """Whether the agent was already held back since the last user message."""
     exempt: str | None = None
-    """Why this event is none of our business, if it is none."""
+    """Why the event needs no check; None if it needs one."""
 
 
 class Dialect(Protocol):
-    """How one runtime writes its events and reads its answers."""
+    """Translates the events and answers of one runtime."""
 
     name: str
 
     def read(self, kind: HookKind, event: Mapping[str, Any], environ: Mapping[str, str]) -> HookRequest:
-        """The event in our words; a :class:`ValueError` when it makes no sense."""
+        """Translate an event; raise :class:`ValueError` if it is invalid."""
         ...
 
     def refuse(self, kind: HookKind, reason: str) -> Answer:
-        """Not yet: go on, with this reason."""
+        """Return the answer that refuses the stop or the output, with the reason."""
         ...
 
     def allow(self, kind: HookKind, note: str | None = None) -> Answer:
-        """Go ahead; ``note`` is for the person, where the runtime can show it."""
+        """Return the answer that allows it; ``note`` is shown to the user if the runtime supports that."""
         ...
 
 
 def existing_folder(named: object) -> Path:
-    """The folder that an event names, or a :class:`ValueError` when there is no such folder."""
+    """Return the folder that an event names; raise :class:`ValueError` if it does not exist."""
     if not isinstance(named, str) or not Path(named).is_absolute() or "\0" in named or not Path(named).is_dir():
         raise ValueError(f"the event's cwd is not a folder: {named!r}")
     return Path(named)
@@ -69,7 +70,7 @@ def existing_folder(named: object) -> Path:
 
 def respond_to_event(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapping[str, str], cwd: Path) -> Answer:
     """Return the answer to one event. It never raises: an internal error refuses the stop."""
-    # An event that can't be read is counted like any other, or a runtime without a cap would be held for ever.
+    # Unreadable events are counted, too. Otherwise a runtime without a cap would be held back forever.
     request = HookRequest(kind, "unreadable", cwd, retried=True)
     settings = Settings(root=cwd)
     try:
@@ -81,7 +82,7 @@ def respond_to_event(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapp
         request = dialect.read(kind, event, environ)
         if request.exempt is not None:
             return dialect.allow(kind)
-        settings = Settings(root=request.cwd)  # should loading fail, this is still the place
+        settings = Settings(root=request.cwd)  # used if loading fails
         settings = load(request.cwd)
         guard = _guard(kind, settings)
         if not guard.has_checks:
@@ -96,7 +97,7 @@ def respond_to_event(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapp
 
 
 def _without_checks(request: HookRequest, settings: Settings, dialect: Dialect) -> Answer:
-    """Allow the stop if nothing is configured, unless this agent was held back and the settings are gone since."""
+    """Allow the stop if nothing is configured, unless the agent was held back before the settings were removed."""
     if not (request.retried and (settings.root / ".donewhen").exists()):
         return dialect.allow(request.kind)
     from donewhen.adapters.stop_attempts import StopAttempts
@@ -113,7 +114,7 @@ def _without_checks(request: HookRequest, settings: Settings, dialect: Dialect) 
 
 
 def _parsed(stdin: str, cwd: Path, kind: HookKind) -> dict[str, Any] | None:
-    """The event; None for one that can't be read where nothing is set up to be checked."""
+    """Return the event. If it can't be read, return None if no checks are configured, else raise ValueError."""
     try:
         event = json.loads(stdin)
     except (ValueError, RecursionError) as error:
@@ -133,7 +134,7 @@ def _guard(kind: HookKind, settings: Settings) -> GuardSettings:
 
 
 def _table(kind: HookKind) -> str:
-    """The table of the settings that guards this kind of event; giving the output is a stop like any other."""
+    """Return the settings table for this kind of event; giving the output counts as a stop."""
     return "stop" if kind == "pre-tool-use" else kind.replace("-", "_")
 
 
@@ -161,7 +162,7 @@ def _decided(request: HookRequest, result: TaskCompletionResult, settings: Setti
 
     guard = _guard(request.kind, settings)
     policy = GuardPolicy(guard.max_stalled, guard.max_attempts, guard.check_timeout)
-    # What a project has to do with is recorded in it, also when its settings are broken or gone.
+    # If the project uses donewhen, the record is kept in it, even if its settings are broken or missing.
     local = settings.source is not None or (settings.root / ".donewhen").is_dir() or has_settings(settings.root)
     attempts = StopAttempts(settings.root, dialect.name, request.session_id, request.kind, local=local)
     try:
@@ -184,7 +185,7 @@ def _decided(request: HookRequest, result: TaskCompletionResult, settings: Setti
 
 
 def _on_record(root: Path, why: str) -> None:
-    """The jobs' own ledger remembers an unverified stop, too; where it can't, the attempts still do."""
+    """Record an unverified stop in the ledger of the jobs, too. Errors are ignored: the attempts have it already."""
     from donewhen.foundation.errors import DonewhenError
     from donewhen.jobs.lifecycle.rest import record_unverified_stop
 
@@ -193,7 +194,7 @@ def _on_record(root: Path, why: str) -> None:
 
 
 def _uncounted(result: TaskCompletionResult, request: HookRequest) -> StopDecision:
-    """Without stored state, hold an agent back once, not forever."""
+    """Decide without stored state: hold the agent back once, not forever."""
     from donewhen.completion.stop_decision import GuardPolicy, GuardState, decide_stop
 
     earlier = GuardState(1, 1, 1) if request.retried else GuardState()

@@ -1,4 +1,4 @@
-"""Which guard a run gets: the same rule for every adapter."""
+"""Choose the guard of a run, in the same way for every adapter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class AdapterError(DonewhenError):
 
 
 def prepare_session(prompt: Prompt[Any], session: Session) -> None:
-    """Get a session ready for a run: the sections' state, and the slices in which adapters keep events."""
+    """Prepare a session for a run: install the state of the sections, and the slices for the adapters' events."""
     prompt.install(session)
     session[ToolInvoked].register(ToolInvoked, append_all)
     session[CompletionChecked].register(CompletionChecked, append_all)
@@ -28,7 +28,7 @@ def guard_for(configured: object | None, prompt: Prompt[Any], limits: Limits, po
     """Return the guard for this run; None if no checker is configured.
 
     A checker in the adapter's configuration and one on the template must both pass. A run inside a check,
-    such as a judge's, is not guarded: it would be asked whether it may stop by the very check it serves.
+    such as a judge's, is not guarded; otherwise the check would guard a run that it started itself.
     """
     if is_checking():
         return None

@@ -1,6 +1,6 @@
 """Install our hooks into a runtime's settings file, and remove exactly those again.
 
-Claude Code and Codex share the form: ``{"hooks": {EVENT: [{"matcher": …, "hooks": [{"type": "command", …}]}]}}``.
+Claude Code and Codex use the same format: ``{"hooks": {EVENT: [{"matcher": …, "hooks": [{"type": "command", …}]}]}}``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class HookEntry:
 
 @dataclass(frozen=True)
 class FileChange:
-    """What an install or uninstall does to a file; None means that the file does not exist."""
+    """The change of a file by install or uninstall; None means that the file does not exist."""
 
     path: Path
     before: bytes | None
@@ -54,10 +54,10 @@ class FileChange:
 def install_hooks(
     path: Path, entries: Sequence[HookEntry], *, keep_places: bool = False, dry_run: bool = False
 ) -> FileChange:
-    """Merge ``entries`` into the file: foreign hooks stay as they are, ours are brought up to date.
+    """Merge ``entries`` into the file: other hooks are not changed, ours are updated.
 
-    ``keep_places`` leaves an empty group where one of ours stood before others, for runtimes that know a hook by
-    its position.
+    ``keep_places`` leaves an empty group in place of a removed hook that has others after it, for runtimes that
+    identify a hook by its position.
     """
     with _locked(path, dry_run):
         before = _content(path)
@@ -68,14 +68,14 @@ def install_hooks(
             if before is None:
                 _backup(path).unlink(missing_ok=True)
             elif not any(True for _ in our_hooks(data)):
-                # It may hold secrets, as the file itself may: no more people may read it.
+                # The backup may contain secrets, so it gets the same permissions as the file.
                 write_atomically(_backup(path), before, mode=path.stat().st_mode & 0o777)
             write_atomically(path, change.after)
         return change
 
 
 def uninstall_hooks(path: Path, *, keep_places: bool = False, dry_run: bool = False) -> FileChange:
-    """Remove our hooks, and put back the very bytes that were there before, if nothing else has changed since."""
+    """Remove our hooks. If nothing else has changed since they were installed, restore the original bytes."""
     with _locked(path, dry_run):
         before = _content(path)
         if before is None:
@@ -85,7 +85,7 @@ def uninstall_hooks(path: Path, *, keep_places: bool = False, dry_run: bool = Fa
         change = FileChange(path, before, _left_over(path, data, before, original, keep_places))
         if not dry_run:
             if change.after is None:
-                # What a link leads to, so that the link stays.
+                # Delete the target of a symbolic link, not the link.
                 path.resolve().unlink()
             elif not change.nothing:
                 write_atomically(path, change.after)
@@ -94,7 +94,7 @@ def uninstall_hooks(path: Path, *, keep_places: bool = False, dry_run: bool = Fa
 
 
 def installed_hooks(path: Path) -> list[HookEntry]:
-    """Our hooks in the file."""
+    """Return our hooks in the file."""
     data = _parsed(path, _content(path))
     return [
         HookEntry(event, hook["command"], _seconds(hook.get("timeout")), group.get("matcher"))
@@ -114,9 +114,9 @@ def with_hooks(
     keep_places: bool = False,
     reference: Json | None = None,
 ) -> Json:
-    """``data`` with exactly these hooks of ours; a place that we already have in the file is kept.
+    """Return ``data`` with exactly these hooks of ours; those that are in the file already keep their position.
 
-    What is left empty goes, except where ``reference`` (``data`` itself, unless given) has it empty as well.
+    Empty groups, lists and tables are removed, unless they are empty in ``reference`` (default: ``data``) as well.
     """
     result = copy.deepcopy(data)
     events = _table(result.setdefault("hooks", {}), "hooks", where)
@@ -133,13 +133,13 @@ def with_hooks(
             wanted.remove(match)
             hook.update(match.group()["hooks"][0])
     for entry in wanted:
-        # At the end: runtimes that know hooks by their position must find the others where they were.
+        # Append, so that other hooks keep their position: some runtimes identify hooks by position.
         _groups(events, entry.event, where).append(entry.group())
     return _tidied(result, data if reference is None else reference, keep_places)
 
 
 def _tidied(data: Json, before: Json, keep_places: bool) -> Json:
-    """Without the empty groups, lists and tables that taking hooks out has left; those that were empty before stay."""
+    """Remove the groups, lists and tables that have become empty; those that were empty before are kept."""
     earlier = before.get("hooks", {})
     events: Json = data["hooks"]
     for event in list(events):
@@ -166,7 +166,7 @@ def _emptied(group: object) -> bool:
 
 
 def _left_over(path: Path, data: Json, before: bytes, original: bytes | None, keep_places: bool) -> bytes | None:
-    """The file without our hooks: the bytes of the backup where they say the same, None where nothing is left."""
+    """Return the file without our hooks: the bytes of the backup if its content is equal, None if nothing is left."""
     if "hooks" not in data:
         return before
     try:
@@ -175,13 +175,13 @@ def _left_over(path: Path, data: Json, before: bytes, original: bytes | None, ke
         reference = None
     if reference is not None:
         rest = with_hooks(data, (), str(path), reference=reference)
-        # As text, because 1, 1.0 and true are equal in Python, and the order of keys is the person's.
+        # Compare as text: 1, 1.0 and true are equal in Python, and the order of keys matters to people.
         if json.dumps(rest) == json.dumps(reference):
             return original
     rest = with_hooks(data, (), str(path), keep_places=keep_places)
     if json.dumps(rest) == json.dumps(data):
         return before
-    # Without a backup the file was ours from the start; nothing is left of it when only we were in it.
+    # Without a backup we created the file, so it is deleted if nothing else is in it.
     return None if not rest and original is None else _dumped(rest, before)
 
 
@@ -224,7 +224,7 @@ def _parsed(path: Path, content: bytes | None) -> Json:
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"the number {text} is too large to be written again")
+        raise ValueError(f"the number {text} is too large to write back")
     return value
 
 
@@ -241,12 +241,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> Json:
 
 
 def _dumped(data: Json, before: bytes | None) -> bytes:
-    """``data`` in the shape that the file has: its indentation and its line ends."""
+    """Serialize ``data`` with the indentation and the line endings of the file."""
     text = (before or b"").decode()
     indent = re.match(r'\s*\{\s*?\n([ \t]+)"', text)
     dumped = json.dumps(data, indent=indent[1] if indent else 2, ensure_ascii=False)
     dumped += "\n" if not text or text.endswith("\n") else ""
-    # Half of a pair can be written in JSON only by its number.
+    # A lone surrogate can't be encoded as UTF-8, so it is written as an escape sequence.
     dumped = re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", dumped)
     return (dumped.replace("\n", "\r\n") if "\r\n" in text else dumped).encode()
 
@@ -257,7 +257,7 @@ def _backup(path: Path) -> Path:
 
 @contextmanager
 def _locked(path: Path, dry_run: bool) -> Iterator[None]:
-    """One writer at a time in this folder; the folder itself carries the lock, so no lock file is left behind."""
+    """Allow one writer at a time. The lock is on the folder itself, so no lock file is left behind."""
     if dry_run:
         yield
         return

@@ -1,4 +1,4 @@
-"""Where each runtime keeps its hooks, and what ours look like there."""
+"""The hook files of each runtime, and our hooks in them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from donewhen.config.agent_runtimes import AgentRuntime, agent_runtime
 Scope = Literal["user", "project"]
 
 HOOK_TIMEOUT = 1800
-"""Seconds. A runtime lets the agent go when its hook takes longer, so our own limit must come first."""
+"""In seconds. If a hook takes longer, the runtime lets the agent stop, so our own limit must be lower."""
 
 
 @dataclass(frozen=True)
 class HookTarget:
-    """What installing needs to know of a runtime."""
+    """The data about a runtime that is needed to install hooks."""
 
     about: AgentRuntime
     events: tuple[tuple[str, HookKind, str | None], ...]
-    """The runtime's event, our name for it, and the tool it is limited to."""
+    """For each hook: the runtime's event, our name for it, and the tool that it is limited to."""
     positions_matter: bool = False
 
     @property
@@ -38,25 +38,25 @@ class HookTarget:
         return self.about.title
 
     def path(self, scope: Scope, root: Path, environ: Mapping[str, str]) -> Path:
-        """The settings file of this scope."""
+        """Return the settings file of this scope."""
         if scope == "project":
             return root / self.about.project_folder / self.about.hook_file
         home = environ.get(self.about.home_variable)
         return (Path(home) if home else Path.home() / self.about.project_folder) / self.about.hook_file
 
     def entries(self, scope: Scope, root: Path) -> tuple[HookEntry, ...]:
-        """Our hooks, as they are to stand in that file."""
+        """Return our hooks for the settings file of this scope."""
         return self.entries_for(self._program(scope, root))
 
     def entries_for(self, program: str) -> tuple[HookEntry, ...]:
-        """Our hooks, with donewhen called as ``program``."""
+        """Return our hooks, with ``program`` as the command for donewhen."""
         return tuple(
             HookEntry(event, _command_line(program, kind, self.name), HOOK_TIMEOUT, matcher)
             for event, kind, matcher in self.events
         )
 
     def _program(self, scope: Scope, root: Path) -> str:
-        """How to call donewhen from there. A project's file is shared, so it must not name a place of one machine."""
+        """Return the command for donewhen. A project's file is shared, so paths of one machine are avoided in it."""
         program = _this_program()
         if program is None:
             return f"{shlex.quote(sys.executable)} -m donewhen"
@@ -69,8 +69,8 @@ class HookTarget:
 
 
 def _command_line(program: str, kind: str, runtime: str) -> str:
-    # Runtimes let an agent go when a hook can't be run at all (status 127, a crash). Status 2 with a reason holds
-    # it back; once only, for somebody who has the settings but not a program that works.
+    # If a hook can't be run at all (status 127, a crash), runtimes let the agent stop. Status 2 with a reason holds it
+    # back; only once, for users who have the settings but no working program.
     missing = "donewhen could not be run, so this stop is not verified. Install it, or remove its hooks."
     held = """printf %s "$e" | grep -q '"stop_hook_active": *true'"""
     answer = f'printf %s "$e" | {program} hook {kind} --runtime {runtime}'
@@ -78,12 +78,12 @@ def _command_line(program: str, kind: str, runtime: str) -> str:
 
 
 def _this_program() -> Path | None:
-    """The program that runs, or is beside this Python; None where donewhen is there only as a module."""
+    """Return the program next to this Python or on the PATH; None if donewhen is only available as a module."""
     beside = Path(sys.executable).parent / "donewhen"
     if beside.is_file():
         return beside
-    found = shutil.which("donewhen")
-    return Path(found) if found else None
+    on_path = shutil.which("donewhen")
+    return Path(on_path) if on_path else None
 
 
 HOOK_TARGETS: dict[str, HookTarget] = {

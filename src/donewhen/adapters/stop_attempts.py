@@ -21,14 +21,15 @@ _PATIENCE = 20.0
 
 
 class StopAttempts:
-    """The attempts of one agent session, in ``.donewhen/state/`` of the project.
+    """The attempts of one agent session, stored in ``.donewhen/state/`` of the project.
 
-    Where that can't be written, an agent could have itself let go by making it so; then they are kept in a folder of
-    the person's own among the temporary files. So they are for a place that is no project (``local=False``).
+    If that folder can't be written, they are stored in a folder of the user in the temporary directory. Otherwise an
+    agent could end the check by making the folder read-only. Outside projects (``local=False``), that folder is used
+    from the start.
     """
 
     def __init__(self, root: Path, runtime: str, session_id: str, kind: str, *, local: bool = True) -> None:
-        # Readable, safe as a file name, and still apart for ids that differ in what is not.
+        # Readable and safe as a file name; the hash distinguishes ids that differ only in other characters.
         session_hash = zlib.crc32(session_id.encode("utf-8", "surrogatepass"))
         key = f"{runtime}-{kind}-{re.sub(r'[^A-Za-z0-9]', '-', session_id)[:64]}-{session_hash:08x}"
         self._root = root
@@ -44,7 +45,7 @@ class StopAttempts:
 
     @contextmanager
     def open(self, *, fresh: bool) -> Iterator[StopAttempts]:
-        """Hold the lock and the state as it was left (a new one for a ``fresh`` start), and save what it becomes."""
+        """Lock and load the state (a new one if ``fresh``), and save it at the end of the ``with`` block."""
         try:
             descriptor = self._locked()
         except OSError:
@@ -92,7 +93,7 @@ class StopAttempts:
         return Path(tempfile.gettempdir()) / f"donewhen-{os.getuid()}" / f"{place:08x}"
 
     def unverified(self, report: CompletionReport) -> None:
-        """Leave a record of a stop that was let through without proof."""
+        """Record a stop that was allowed without verification."""
         from datetime import UTC, datetime
 
         row = {
@@ -111,5 +112,5 @@ class StopAttempts:
             data = json.loads((self._folder / self._name).read_bytes())
             return GuardState(int(data["attempts"]), int(data["refusals"]), int(data["stalled"]), data["last_reason"])
         except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            # Lost or broken: counting starts anew, which holds the agent longer, never shorter.
+            # Missing or broken: counting restarts, which holds the agent back longer, never shorter.
             return GuardState()

@@ -16,7 +16,7 @@ OutputT = TypeVar("OutputT")
 
 @dataclass(frozen=True)
 class RenderedPrompt(Generic[OutputT]):
-    """What an adapter sends."""
+    """A prompt as an adapter sends it."""
 
     name: str
     text: str
@@ -36,11 +36,11 @@ class Prompt(Generic[OutputT]):
         return self.template.name
 
     def bind(self, *params: object) -> Prompt[OutputT]:
-        """This prompt with more values; a later field of the same name wins."""
+        """Return this prompt with more values; a later field replaces an earlier one of the same name."""
         return Prompt(self.template, *self.params, *params)
 
     def render(self) -> RenderedPrompt[OutputT]:
-        """The text with one numbered heading a section, the tools and the output type."""
+        """Return the text with a numbered heading for each section, the tools and the output type."""
         numbers: list[int] = []
         parts: list[str] = []
         for section, depth in self.template.walk():

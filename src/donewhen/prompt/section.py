@@ -24,7 +24,7 @@ def checked_key(key: str, what: str) -> str:
 
 
 class Section:
-    """The base of every section; override :meth:`body`, and :meth:`install` if it keeps state in a session."""
+    """Base class of sections; override :meth:`body`, and :meth:`install` if the section keeps state in a session."""
 
     def __init__(
         self,
@@ -40,11 +40,11 @@ class Section:
         self.children = tuple(children)
 
     def body(self, params: Sequence[object]) -> str:
-        """The text below the title. ``params`` is what was bound to the prompt."""
+        """Return the text below the title. ``params`` are the objects bound to the prompt."""
         raise PromptError(f"{type(self).__name__} has no text: override body().")
 
     def install(self, session: Session) -> None:
-        """Prepare ``session`` for this section; called before a run, and harmless when called again."""
+        """Prepare ``session`` for this section. It is called before a run; repeated calls must have no effect."""
 
 
 class MarkdownSection(Section):
@@ -63,7 +63,7 @@ class MarkdownSection(Section):
         self._template = Template(template)
         if not self._template.is_valid():
             raise PromptError(
-                f"The text of section {self.key!r} has a '$' that starts no placeholder.",
+                f"The text of section {self.key!r} has a '$' that is not part of a placeholder.",
                 next_step="Write '$$'.",
             )
 

@@ -1,4 +1,4 @@
-"""Typed data across the border to a model: a JSON Schema out, strictly checked values in."""
+"""Typed data for models: JSON Schemas for requests, and strict decoding of answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def json_schema(kind: object) -> dict[str, Any]:
-    """The JSON Schema of a dataclass, a msgspec struct or anything msgspec knows, without ``$ref`` at the top."""
+    """Return the JSON Schema of any type that msgspec supports, such as a dataclass, without ``$ref`` at the top."""
     import msgspec
 
     try:
@@ -26,7 +26,7 @@ def json_schema(kind: object) -> dict[str, Any]:
         name = reference.rsplit("/", 1)[-1]
         schema = {**definitions[name], **schema}
         others = {other: definition for other, definition in definitions.items() if other != name}
-        # A type that refers to itself is still needed by its name.
+        # A type that refers to itself still needs its definition.
         schema["$defs"] = definitions if f'"{reference}"' in json.dumps([schema | {"$defs": None}, others]) else others
         if not schema["$defs"]:
             del schema["$defs"]
@@ -36,7 +36,7 @@ def json_schema(kind: object) -> dict[str, Any]:
 
 
 def decode(value: object, kind: type[T]) -> T:
-    """``value`` (JSON-like data) as ``kind``; a :class:`ValueError` says which field is wrong."""
+    """Convert ``value`` (JSON-like data) to ``kind``; raise :class:`ValueError` that names the wrong field."""
     import msgspec
 
     try:
@@ -51,7 +51,7 @@ def decode(value: object, kind: type[T]) -> T:
 
 
 def as_json(value: object) -> str:
-    """``value`` as readable JSON, whatever it is: what has no JSON form is shown by its ``repr``."""
+    """Return ``value`` as readable JSON; objects without a JSON form are replaced by their ``repr``."""
     import msgspec
 
     data = msgspec.to_builtins(value, enc_hook=repr, str_keys=True)
@@ -69,5 +69,5 @@ class OutputSpec(Generic[T]):
         return json_schema(self.kind)
 
     def decode(self, payload: object) -> T:
-        """The payload as the output type, or a :class:`ValueError` that says what is wrong with it."""
+        """Convert the payload to the output type; raise :class:`ValueError` if it is invalid."""
         return decode(payload, self.kind)

@@ -1,4 +1,4 @@
-"""Templates: what a prompt is made of, and the type of what comes out."""
+"""Templates: the sections of a prompt, and the type of its output."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 OutputT = TypeVar("OutputT")
 
 
-# Not a frozen dataclass: for those, PromptTemplate[Report](...) can't remember Report (and with slots
+# Not a frozen dataclass: for those, PromptTemplate[Report](...) can't store Report (and with slots
 # CPython 3.12.1 raises).
 class PromptTemplate(Generic[OutputT]):
     """``PromptTemplate[Report](ns=..., key=..., sections=[...])``; ``[None]`` for a prompt without typed output.
 
-    ``task_completion_checker`` guards every run of this template. Where the adapter has a checker as well,
-    both must find the work complete.
+    ``task_completion_checker`` guards every run of this template. If the adapter has a checker as well, both must
+    pass.
     """
 
     def __init__(
@@ -53,17 +53,17 @@ class PromptTemplate(Generic[OutputT]):
 
     @property
     def tools(self) -> tuple[Tool[Any, Any], ...]:
-        """The tools of all sections, in their order."""
+        """The tools of all sections, in order."""
         return tuple(tool for section, _ in self.walk() for tool in section.tools)
 
     @property
     def output(self) -> OutputSpec[OutputT] | None:
-        """The type in the brackets; None for ``PromptTemplate[None]`` and for no brackets."""
+        """The type in the brackets; None for ``PromptTemplate[None]`` and without brackets."""
         kind = _bracketed(self)
         return None if kind in (None, type(None)) or isinstance(kind, TypeVar) else OutputSpec(kind)
 
     def walk(self) -> Iterator[tuple[Section, int]]:
-        """Every section with its depth, parents first."""
+        """Yield every section with its depth, parents first."""
         waiting = [(section, 0) for section in reversed(self.sections)]
         while waiting:
             section, depth = waiting.pop()
@@ -75,25 +75,25 @@ class PromptTemplate(Generic[OutputT]):
 
 
 def _bracketed(template: PromptTemplate[Any]) -> Any:
-    """The type argument of ``PromptTemplate[X](...)`` or of ``class Mine(PromptTemplate[X])``."""
+    """Return the type argument of ``PromptTemplate[X](...)`` or of ``class Mine(PromptTemplate[X])``."""
     return _argument(template.__dict__.get("__orig_class__", type(template)))
 
 
 def _argument(kind: Any) -> Any:
-    """What ``kind``, a class or a class with brackets, puts into the brackets of PromptTemplate."""
+    """Return the type that ``kind``, a class or a class with brackets, passes to PromptTemplate."""
     origin, given = get_origin(kind) or kind, get_args(kind)
     if origin is PromptTemplate:
         return given[0] if given else None
     for base in origin.__dict__.get("__orig_bases__", origin.__bases__):
         if not issubclass(get_origin(base) or base, PromptTemplate):
             continue
-        found = _argument(base)
+        argument = _argument(base)
         names = getattr(origin, "__parameters__", ())
-        return given[names.index(found)] if given and found in names else found
+        return given[names.index(argument)] if given and argument in names else argument
     return None
 
 
 def _refuse_doubles(what: str, names: Iterator[str]) -> None:
     doubles = sorted(name for name, count in Counter(names).items() if count > 1)
     if doubles:
-        raise PromptError(f"A prompt has each {what} once; found twice: {', '.join(doubles)}.")
+        raise PromptError(f"Duplicate {what} in the prompt: {', '.join(doubles)}.")

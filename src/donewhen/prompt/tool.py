@@ -1,4 +1,4 @@
-"""Tools: what an agent may call, with typed parameters and a typed result."""
+"""Tools: functions that an agent can call, with typed parameters and a typed result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 @dataclass(frozen=True)
 class ToolContext:
-    """What a tool may use besides its parameters."""
+    """The objects that a tool can use in addition to its parameters."""
 
     session: Session
     filesystem: Filesystem | None = None
@@ -33,7 +33,7 @@ class ToolContext:
 
 @dataclass(frozen=True)
 class ToolResult(Generic[ResultT]):
-    """What a tool answers: ``message`` is for the model; ``value`` goes into the session's slice of its type."""
+    """The result of a tool: ``message`` is for the model; ``value`` is stored in the session's slice of its type."""
 
     message: str
     value: ResultT | None = None
@@ -41,7 +41,7 @@ class ToolResult(Generic[ResultT]):
 
     @classmethod
     def error(cls, message: str) -> ToolResult[ResultT]:
-        """The tool could not do it; ``message`` tells the model why."""
+        """Return a failed result; ``message`` tells the model why."""
         return cls(message, None, success=False)
 
 
@@ -52,7 +52,7 @@ Handler = Callable[[ParamsT, ToolContext], ToolResult[ResultT]]
 class Tool(Generic[ParamsT, ResultT]):
     """One tool. ``params`` is a dataclass (or msgspec struct) whose fields are the parameters.
 
-    Make one with the :func:`tool` decorator, or spell it out.
+    Create one with the :func:`tool` decorator, or directly.
     """
 
     name: str
@@ -62,9 +62,9 @@ class Tool(Generic[ParamsT, ResultT]):
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            raise PromptError(f"{self.name!r} can't name a tool: use 1 to 64 letters, digits, '_' or '-'.")
+            raise PromptError(f"{self.name!r} is not a valid tool name: use 1 to 64 letters, digits, '_' or '-'.")
         if not self.description.strip():
-            raise PromptError(f"The tool {self.name} needs a description: the model chooses by it.")
+            raise PromptError(f"The tool {self.name} needs a description: the model uses it to choose tools.")
         is_class = isinstance(self.params, type)
         if not is_class or not (is_dataclass(self.params) or hasattr(self.params, "__struct_fields__")):
             raise PromptError(f"The parameters of {self.name} must be a dataclass, not {self.params!r}.")
@@ -76,14 +76,14 @@ class Tool(Generic[ParamsT, ResultT]):
 
 
 def tool(handler: Handler[ParamsT, ResultT]) -> Tool[ParamsT, ResultT]:
-    """Make a tool of a function: its name, its docstring and the type of its first parameter say the rest."""
+    """Create a tool from a function, using its name, its docstring and the type of its first parameter."""
     name = handler.__name__
     description = inspect.getdoc(handler)
     if not description:
-        raise PromptError(f"The tool {name} needs a docstring: it is the description the model chooses by.")
+        raise PromptError(f"The tool {name} needs a docstring: it becomes the description for the model.")
     try:
         first = next(iter(inspect.signature(handler).parameters))
-        # The context's own type is imported for type checkers only, in users' modules often too.
+        # Modules often import ToolContext and ToolResult for type checkers only.
         hints = get_type_hints(handler, localns={"ToolContext": ToolContext, "ToolResult": ToolResult})
         params = hints[first]
     except (StopIteration, KeyError, NameError) as error:
@@ -97,14 +97,14 @@ def tool(handler: Handler[ParamsT, ResultT]) -> Tool[ParamsT, ResultT]:
 
 
 def call_tool(called: Tool[Any, Any], arguments: Mapping[str, Any], context: ToolContext) -> ToolResult[Any]:
-    """Call a tool with a model's arguments. Whatever goes wrong is an answer to the model, never a crash.
+    """Call a tool with a model's arguments. Errors are returned to the model as failed results, never raised.
 
-    A successful result's value, when it is a dataclass or a struct, becomes the latest of its slice.
+    If the value of a successful result is a dataclass or a struct, it becomes the latest value of its slice.
     """
     try:
         params = decode(dict(arguments), called.params)
     except (ValueError, TypeError) as error:
-        return ToolResult.error(f"The arguments do not fit {called.name}: {error}")
+        return ToolResult.error(f"Invalid arguments for {called.name}: {error}")
     try:
         result = called.handler(params, context)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool that breaks must not end the agent's run
@@ -114,7 +114,7 @@ def call_tool(called: Tool[Any, Any], arguments: Mapping[str, Any], context: Too
     value = result.value
     if result.success and (is_dataclass(value) or hasattr(value, "__struct_fields__")):
         kept = context.session[type(value)]
-        # What reducers keep has no other writers: a value read a moment ago must not undo a later change.
+        # Don't write to slices with reducers: a value that was read earlier must not overwrite a later change.
         if not kept.reduced and kept.latest() is not value:
             kept.append(value)
     return result

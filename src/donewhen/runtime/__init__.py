@@ -1,4 +1,4 @@
-"""Where a run keeps its state and its limits."""
+"""The state and the limits of a run."""
 
 from __future__ import annotations
 

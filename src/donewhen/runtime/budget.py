@@ -1,4 +1,4 @@
-"""How much a run may use, and how much it has used."""
+"""The budget of a run, and the usage that counts against it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TokenUsage:
 
 @dataclass(frozen=True)
 class Budget:
-    """Upper limits; a dimension left out is unlimited. The budget is spent when any of them is reached."""
+    """Upper limits; a dimension without one is unlimited. The budget is spent when any limit is reached."""
 
     max_input_tokens: int | None = None
     max_output_tokens: int | None = None
@@ -75,7 +75,7 @@ class Budget:
 
 
 class BudgetTracker:
-    """Counts use against a budget; safe to share between threads and between runs. Time runs from its creation."""
+    """Counts usage against a budget. It can be shared between threads and runs. Time counts from its creation."""
 
     def __init__(self, budget: Budget, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self.budget = budget
@@ -86,9 +86,9 @@ class BudgetTracker:
         self._cost = 0.0
 
     def record(self, usage: TokenUsage | None = None, *, cost_usd: float = 0.0) -> None:
-        """Add what a call has used."""
+        """Add the usage of a call."""
         if not (math.isfinite(cost_usd) and cost_usd >= 0):
-            raise ValueError(f"cost_usd must be a number that is not negative, not {cost_usd!r}")
+            raise ValueError(f"cost_usd must be a non-negative number, not {cost_usd!r}")
         with self._lock:
             self._usage += usage or TokenUsage()
             self._cost += cost_usd
@@ -99,7 +99,7 @@ class BudgetTracker:
             return self._usage
 
     def used(self, dimension: Dimension) -> float:
-        """How much of one dimension is used up."""
+        """Return how much of one dimension is used."""
         with self._lock:
             match dimension:
                 case "cost_usd":
@@ -110,16 +110,16 @@ class BudgetTracker:
                     return float(getattr(self._usage, dimension))
 
     def remaining(self, dimension: Dimension) -> float | None:
-        """What is left of one dimension, never negative; None where there is no limit."""
+        """Return how much of one dimension is left, never negative; None if there is no limit."""
         limit = self.budget.limit(dimension)
         if limit is None:
             return None
         left = limit - self.used(dimension)
-        # Three times 0.70 is 2.10, also for a machine that adds in binary.
+        # Ignore rounding errors of binary arithmetic: three times 0.70 is 2.10.
         return left if left > _NOTHING else 0.0
 
     def exhausted(self) -> Dimension | None:
-        """The first dimension whose limit is reached, or None."""
+        """Return the first dimension whose limit is reached, or None."""
         return next((dimension for dimension in DIMENSIONS if self.remaining(dimension) == 0), None)
 
     def check(self) -> None:

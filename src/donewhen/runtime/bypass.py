@@ -1,4 +1,4 @@
-"""The one rule by which a completion check is skipped: the agent could not do more work anyway."""
+"""The only rule for skipping a completion check: a limit is reached, so the agent can't do more work anyway."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bypass:
-    """Which limit is spent."""
+    """The limit that is spent."""
 
     kind: Literal["deadline", "budget"]
     dimension: Dimension | None = None
@@ -28,23 +28,23 @@ class Bypass:
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits one run works under. Every hook asks :meth:`bypass`, and nothing else decides it."""
+    """The limits of a run. Every hook calls :meth:`bypass`; nothing else decides whether a check is skipped."""
 
     deadline: Deadline | None = None
     tracker: BudgetTracker | None = None
     outer: Limits | None = None
-    """The limits of the run around this one, such as that of the agent whose work a judge is looking at."""
+    """The limits of the enclosing run, for example of the agent whose work a judge checks."""
 
     @classmethod
     def of(cls, deadline: Deadline | None, budget: Budget | BudgetTracker | None) -> Limits:
-        """The limits for a run: its own, and those of the run around it."""
+        """Return the limits of a run: its own, and those of the enclosing run."""
         outer = _around.get()
         if deadline is None and budget is None:
             return outer or cls()
         return cls(deadline, BudgetTracker(budget) if isinstance(budget, Budget) else budget, outer)
 
     def bypass(self) -> Bypass | None:
-        """Why the completion check is to be skipped now, or None when it is to be made."""
+        """Return why the completion check is skipped now, or None if it must run."""
         if self.deadline is not None and self.deadline.expired:
             return Bypass("deadline")
         if self.tracker is not None and (dimension := self.tracker.exhausted()) is not None:
@@ -52,7 +52,7 @@ class Limits:
         return None if self.outer is None else self.outer.bypass()
 
     def record(self, usage: TokenUsage, *, cost_usd: float = 0.0) -> None:
-        """Count what was used, here and around."""
+        """Count usage, here and in the enclosing runs."""
         for tracker in self._trackers():
             tracker.record(usage, cost_usd=cost_usd)
 
@@ -62,7 +62,7 @@ class Limits:
         return bool(self._trackers())
 
     def remaining_seconds(self) -> float | None:
-        """The time until the nearest deadline; None where there is none."""
+        """Return the time until the nearest deadline; None if there is none."""
         outer = None if self.outer is None else self.outer.remaining_seconds()
         if self.deadline is None:
             return outer
@@ -70,13 +70,13 @@ class Limits:
         return own if outer is None else min(own, outer)
 
     def remaining_usd(self) -> float | None:
-        """The money that is left; None where there is no limit."""
+        """Return the remaining money; None if there is no limit."""
         left = [tracker.remaining("cost_usd") for tracker in self._trackers()]
         return min((amount for amount in left if amount is not None), default=None)
 
     @contextmanager
     def around(self) -> Iterator[None]:
-        """Let runs that start inside share these limits."""
+        """Apply these limits to the runs that start inside the ``with`` block."""
         token = _around.set(self)
         try:
             yield
@@ -84,9 +84,9 @@ class Limits:
             _around.reset(token)
 
     def _trackers(self) -> list[BudgetTracker]:
-        """Every tracker once, also where a run was handed the tracker of the one around it."""
-        found = [] if self.outer is None else self.outer._trackers()
-        return found if self.tracker is None or self.tracker in found else [self.tracker, *found]
+        """Return each tracker once, even if a run uses the tracker of the enclosing run."""
+        trackers = [] if self.outer is None else self.outer._trackers()
+        return trackers if self.tracker is None or self.tracker in trackers else [self.tracker, *trackers]
 
 
 _around: ContextVar[Limits | None] = ContextVar("donewhen_limits", default=None)

@@ -1,4 +1,4 @@
-"""A point in time after which no more work is wanted."""
+"""A point in time after which a run should do no more work."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 class Deadline:
     """Expires at ``expires_at``.
 
-    The distance is taken once, when the deadline is made, and then measured on the monotonic clock: a wall
-    clock that jumps neither extends nor shortens it.
+    The remaining time is computed once, when the deadline is created, and then measured on the monotonic clock, so
+    that changes of the wall clock have no effect.
     """
 
     expires_at: datetime
@@ -28,12 +28,12 @@ class Deadline:
 
     @classmethod
     def after(cls, duration: timedelta | float, *, clock: Clock = SYSTEM_CLOCK) -> Deadline:
-        """The deadline that many seconds (or that timedelta) from now."""
+        """Return the deadline that is this many seconds (or this timedelta) from now."""
         span = duration if isinstance(duration, timedelta) else timedelta(seconds=duration)
         return cls(clock.now() + span, clock)
 
     def remaining(self) -> timedelta:
-        """The time left; zero, never negative, once expired."""
+        """Return the time left; zero, never negative, after it has expired."""
         return timedelta(seconds=max(0.0, self._end - self.clock.monotonic()))
 
     @property

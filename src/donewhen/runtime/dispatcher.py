@@ -12,7 +12,7 @@ E = TypeVar("E")
 
 
 class DispatchError(NamedTuple):
-    """A handler or reducer that raised; the others were served all the same."""
+    """A handler or reducer that raised; the others were still called."""
 
     handler: str
     error: Exception
@@ -23,7 +23,7 @@ class DispatchError(NamedTuple):
 
 @dataclass(frozen=True)
 class DispatchResult:
-    """Who was served, and who failed."""
+    """The number of handlers and reducers that succeeded, and the errors of the others."""
 
     handled: int = 0
     errors: tuple[DispatchError, ...] = ()
@@ -42,15 +42,15 @@ class DispatchResult:
 
 
 class Reduces(Protocol):
-    """Something that keeps state from events, such as a session."""
+    """Updates its state from events, as a session does."""
 
     def reduce(self, event: object) -> DispatchResult:
-        """Take the event into the state."""
+        """Update the state with the event."""
         ...
 
 
 class Dispatcher(Protocol):
-    """Carries events from whoever has one to whoever wants it."""
+    """Delivers events to sessions and handlers."""
 
     def dispatch(self, event: object) -> DispatchResult:
         """Deliver to every attached session and every handler of the event's type."""
@@ -61,12 +61,12 @@ class Dispatcher(Protocol):
         ...
 
     def attach(self, session: Reduces) -> None:
-        """Let a session take part in :meth:`dispatch`."""
+        """Deliver later events of :meth:`dispatch` to this session, too."""
         ...
 
 
 class InProcessDispatcher:
-    """Delivers in the calling thread, at once. Sessions are held weakly: a forgotten one costs nothing."""
+    """Delivers immediately, in the calling thread. Sessions are held by weak references."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -81,7 +81,7 @@ class InProcessDispatcher:
                 self._handlers[event_type] = (*known, handler)
 
     def unsubscribe(self, event_type: type[E], handler: Callable[[E], object]) -> bool:
-        """Stop calling ``handler``; false if it was not subscribed."""
+        """Stop calling ``handler``; return False if it was not subscribed."""
         with self._lock:
             known = self._handlers.get(event_type, ())
             self._handlers[event_type] = tuple(registered for registered in known if registered != handler)
@@ -107,7 +107,7 @@ class InProcessDispatcher:
         for handler in handlers:
             try:
                 handler(event)
-            except Exception as error:  # noqa: BLE001 - one bad handler must not starve the others; it is reported
+            except Exception as error:  # noqa: BLE001 - a failing handler must not affect the others; it is reported
                 errors.append(DispatchError(describe(handler), error))
         return DispatchResult(len(handlers) - len(errors), tuple(errors))
 

@@ -1,4 +1,4 @@
-"""What adapters tell a session. Each event is kept in the slice of its own type."""
+"""Events that adapters dispatch to a session. Each event is kept in the slice of its own type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ToolInvoked:
-    """The agent called a tool, and this came of it."""
+    """A tool call of the agent, with its result."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -23,7 +23,7 @@ class ToolInvoked:
 
 @dataclass(frozen=True)
 class CompletionChecked:
-    """The agent wanted to stop, and this was the answer."""
+    """An attempt of the agent to stop, with the decision."""
 
     attempt: int
     complete: bool

@@ -1,4 +1,4 @@
-"""Reducers say how an event changes a slice; they return an operation and touch nothing."""
+"""Reducers: pure functions that return how an event changes a slice."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ E = TypeVar("E")
 
 
 class SliceView(Protocol[T_co]):
-    """What a reducer sees of a slice."""
+    """A read-only view of a slice, for reducers."""
 
     def latest(self) -> T_co | None:
-        """The newest value, or None."""
+        """Return the newest value, or None."""
         ...
 
     def all(self) -> tuple[T_co, ...]:
-        """Every value, oldest first."""
+        """Return every value, oldest first."""
         ...
 
     def __len__(self) -> int: ...
@@ -27,13 +27,13 @@ class SliceView(Protocol[T_co]):
 
 
 class Append(NamedTuple, Generic[T]):
-    """Put one value at the end. Costs the same however long the slice is."""
+    """Append one value, in constant time."""
 
     value: T
 
 
 class Replace(NamedTuple, Generic[T]):
-    """Make these the values of the slice."""
+    """Replace all values of the slice."""
 
     values: tuple[T, ...]
 
@@ -58,7 +58,7 @@ def replace_latest(view: SliceView[T], event: T) -> Replace[T]:
 
 
 def upsert_by(key: Callable[[T], Hashable]) -> Callable[[SliceView[T], T], Replace[T]]:
-    """Keep one value for each key: a later one takes its predecessor's place."""
+    """Keep one value for each key: a new value replaces the old one in its position."""
 
     def upsert(view: SliceView[T], event: T) -> Replace[T]:
         wanted = key(event)

@@ -1,4 +1,4 @@
-"""A session: typed slices of state that change by events, atomically under threads."""
+"""A session: typed slices of state that events change atomically, also with several threads."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _Store:
 
 
 class _View:
-    """A slice as a reducer sees it: there is nothing to write with."""
+    """A read-only view of a slice, for reducers."""
 
     __slots__ = ("__store",)
 
@@ -90,16 +90,16 @@ class Snapshot(NamedTuple):
 class Session:
     """Typed state of one run.
 
-    ``session[Plan]`` is the slice of all :class:`Plan` values. Reading, reducing and applying an event is
-    one step under one lock, so no update is lost, whichever threads dispatch. Reducers are pure: one that
-    dispatches or writes while it runs is an error, reported in the :class:`DispatchResult`.
+    ``session[Plan]`` is the slice of all :class:`Plan` values. Reading, reducing and applying an event is one step
+    under one lock, so no update is lost if several threads dispatch. Reducers must be pure: dispatching or writing
+    inside a reducer is an error, reported in the :class:`DispatchResult`.
 
-    Give the dispatcher as ``dispatcher`` or as ``bus``; without one the session makes its own.
+    Pass a dispatcher as ``dispatcher`` or as ``bus``; by default the session creates its own.
     """
 
     def __init__(self, *, bus: Dispatcher | None = None, dispatcher: Dispatcher | None = None) -> None:
         if bus is not None and dispatcher is not None and bus is not dispatcher:
-            raise SessionError("bus and dispatcher are two names for one thing, but two different ones were given.")
+            raise SessionError("bus and dispatcher are aliases, but two different dispatchers were given.")
         self.session_id = os.urandom(16).hex()
         given = bus if bus is not None else dispatcher
         self.dispatcher: Dispatcher = InProcessDispatcher() if given is None else given
@@ -119,15 +119,15 @@ class Session:
             return slice_type in self._stores
 
     def dispatch(self, event: object) -> DispatchResult:
-        """Take ``event`` into this session's slices, then announce it to the dispatcher's handlers."""
+        """Apply ``event`` to this session's slices, then announce it to the dispatcher's handlers."""
         return self.reduce(event) + self.dispatcher.announce(event)
 
     def reduce(self, event: object) -> DispatchResult:
-        """Take ``event`` into this session's slices. A reducer that fails leaves its own slice unchanged."""
+        """Apply ``event`` to this session's slices. If a reducer fails, its slice is not changed."""
         errors: list[DispatchError] = []
         handled = 0
         with self._writing():
-            # A list: a reducer is registered by others only under this lock, but may be registered anew by itself.
+            # Iterate over a copy: other threads register reducers only under this lock, but this thread may do so.
             for slice_type, reducer in list(self._reducers.get(type(event), {}).items()):
                 try:
                     self._apply(slice_type, self._reduced(slice_type, reducer, event))
@@ -138,12 +138,12 @@ class Session:
         return DispatchResult(handled, tuple(errors))
 
     def snapshot(self) -> Snapshot:
-        """Every slice as it is now, all at the same moment."""
+        """Return the values of all slices at this moment."""
         with self._lock:
             return Snapshot(MappingProxyType({kind: store.all() for kind, store in self._stores.items()}))
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to ``snapshot``: its slices as they were, all others empty. Reducers stay registered."""
+        """Restore the slices of ``snapshot`` and empty all others. Reducers stay registered."""
         with self._writing():
             for kind in self._stores.keys() | snapshot.slices.keys():
                 self._store(kind).replace(snapshot.slices.get(kind, ()))
@@ -177,7 +177,7 @@ class Session:
 
 
 class _Pure(threading.local):
-    """Marks the code of others that runs under a session's lock: what it would write, its caller does not expect."""
+    """Marks that a reducer or predicate is running under a session's lock, and so must not write to a session."""
 
     running = False
 
@@ -192,7 +192,7 @@ _pure = _Pure()
 
 
 class _Writing:
-    """The session's lock, refused to a reducer that is running, whichever session it belongs to."""
+    """The session's lock for writing. It is refused inside a running reducer of any session."""
 
     __slots__ = ("_session",)
 
@@ -221,44 +221,44 @@ class Slice(Generic[T]):
         self._type = slice_type
 
     def latest(self) -> T | None:
-        """The newest value, or None."""
+        """Return the newest value, or None."""
         with self._session._lock:
             store = self._session._stores.get(self._type)
             return None if store is None else cast("T | None", store.latest())
 
     def all(self) -> tuple[T, ...]:
-        """Every value, oldest first."""
+        """Return every value, oldest first."""
         with self._session._lock:
             store = self._session._stores.get(self._type)
             return () if store is None else store.all()
 
     def where(self, predicate: Callable[[T], bool]) -> tuple[T, ...]:
-        """The values for which ``predicate`` holds, oldest first."""
+        """Return the values for which ``predicate`` is true, oldest first."""
         return tuple(value for value in self.all() if predicate(value))
 
     def append(self, value: T) -> None:
-        """Put one value at the end, in constant time."""
+        """Append one value, in constant time."""
         with self._session._writing():
             self._session._apply(self._type, Append(value))
 
     def seed(self, values: T | Iterable[T]) -> None:
-        """Make this value, or these values, the whole slice."""
+        """Replace the whole slice with this value or these values."""
         given = (values,) if isinstance(values, self._type) else tuple(cast("Iterable[T]", values))
         with self._session._writing():
             self._session._apply(self._type, Replace(given))
 
     def clear(self, predicate: Callable[[T], bool] | None = None) -> None:
-        """Remove every value, or those for which ``predicate`` holds."""
+        """Remove every value, or those for which ``predicate`` is true."""
         with self._session._writing():
             with _pure:
                 kept = () if predicate is None else tuple(value for value in self.all() if not predicate(value))
             self._session._apply(self._type, Replace(kept))
 
     def register(self, event_type: type[E], reducer: Reducer[T, E]) -> None:
-        """Let ``reducer`` take events of exactly ``event_type`` into this slice.
+        """Apply events of exactly ``event_type`` to this slice with ``reducer``.
 
-        A slice has one reducer for each event type: registering the same one again changes nothing, so a
-        section installed twice has its effect once; registering a different one is an error.
+        A slice has one reducer for each event type. Registering the same one again has no effect, so a section can
+        be installed twice; registering a different one is an error.
         """
         with self._session._writing():
             reducers = self._session._reducers.setdefault(event_type, {})

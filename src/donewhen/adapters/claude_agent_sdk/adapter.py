@@ -23,9 +23,9 @@ OutputT = TypeVar("OutputT")
 class ClaudeAgentSDKAdapter:
     """A :class:`~donewhen.protocols.ProviderAdapter` for the Claude Agent SDK (``pip install 'donewhen[claude]'``).
 
-    Checkers see the files of ``filesystem``, or else of the folder in which the agent works. The prompt's tools are
-    offered to the agent as in-process MCP tools. With a checker the agent is held back at every stop until its work
-    is complete, and the work is checked once more when the run has ended in a way that no hook sees.
+    Checkers see the files of ``filesystem`` (default: the folder in which the agent works). The prompt's tools are
+    offered to the agent as in-process MCP tools. With a checker, the agent is held back at every stop until its work
+    is complete, and the work is checked once more if the run has ended without a call of a hook.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ClaudeAgentSDKAdapter:
         deadline: Deadline | None = None,
         budget: Budget | BudgetTracker | None = None,
     ) -> PromptResponse[OutputT]:
-        """Run ``prompt`` on the real client; also from code that is itself inside an event loop."""
+        """Run ``prompt`` on the real client. This also works inside a running event loop."""
         return run_awaitable(self.aevaluate(prompt, session=session, deadline=deadline, budget=budget))
 
     async def aevaluate(
@@ -56,7 +56,7 @@ class ClaudeAgentSDKAdapter:
         deadline: Deadline | None = None,
         budget: Budget | BudgetTracker | None = None,
     ) -> PromptResponse[OutputT]:
-        """The same for asynchronous programs."""
+        """Run ``prompt`` like :meth:`evaluate`, for asynchronous programs."""
         from donewhen.adapters.claude_agent_sdk.run import Run
 
         limits = Limits.of(deadline, budget)

@@ -1,4 +1,4 @@
-"""What a hook says to the client: the decision is made elsewhere, this is only how it is put."""
+"""The answers of hooks to the client. The decisions are made elsewhere."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 Answer = dict[str, Any]
 
 NOTHING: Answer = {}
-HALT: Answer = {"continue_": False, "stopReason": "The agent was let go without the output."}
-"""Ends the run, also where the client itself would remind the agent of its output."""
+HALT: Answer = {"continue_": False, "stopReason": "The agent was allowed to stop without giving the output."}
+"""Ends the run, even if the client would ask the agent for its output again."""
 ACCEPTED: Answer = {"continue_": False, "stopReason": "The output was accepted."}
-"""Ends the run on clients that would go on after the output."""
+"""Ends the run on clients that would continue after the output."""
 
 
 def spec_refuse_stop(feedback: str) -> Answer:
-    """The payload that the specification prints."""
+    """Return the payload for a refused stop, as printed in the specification."""
     return {"needsMoreTurns": True, "decision": "continue", "reason": feedback}
 
 
 def spec_refuse_output(feedback: str) -> Answer:
-    """An error result after the tool has run, as the specification describes it."""
+    """Return the payload that turns the result of the tool into an error, as described in the specification."""
     return {"toolResultModification": {"isError": True, "content": feedback}}

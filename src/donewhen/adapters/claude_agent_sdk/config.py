@@ -1,4 +1,4 @@
-"""How the client is set up."""
+"""The configuration of the client."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ class ClaudeAgentSDKClientConfig:
     """``client``: the answers that released clients honour. ``spec``: the payloads printed in the specification,
     which no released client honours; the run is then only checked at its end."""
     cwd: str | Path | None = None
-    """Where the agent works; the root of the adapter's HostFilesystem, if it has one, otherwise the current folder."""
+    """The folder in which the agent works. Default: the root of the adapter's HostFilesystem if it has one, else the
+    current folder."""
     model: str | None = None
     max_turns: int | None = None
     permission_mode: str | None = None
     tools: tuple[str, ...] | None = None
-    """The client's own tools that the agent has; None for the client's default set, () for none."""
+    """The client's own tools that the agent may use; None for the client's default set, () for none."""
     allowed_tools: tuple[str, ...] = ()
     disallowed_tools: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables for the client, besides those it inherits."""
+    """Environment variables for the client, in addition to those that it inherits."""
     background_wait: float = 600.0
-    """How many seconds to wait for tasks that run on in the background after the agent has ended its turn."""
+    """Seconds to wait for background tasks that are still running after the agent has ended its turn."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Further fields of the SDK's ClaudeAgentOptions, as they are."""
+    """Further fields of the SDK's ClaudeAgentOptions, passed on unchanged."""
 
     def __post_init__(self) -> None:
         if self.task_completion_checker is not None:

@@ -27,7 +27,7 @@ _MAX_REMINDERS = 5
 
 @dataclass
 class Enforcement(Generic[OutputT]):
-    """Decides every attempt to stop or to give the output, and keeps what came of it."""
+    """Decides every attempt to stop or to give the output, and stores the result."""
 
     guard: StopGuard | None
     output_spec: OutputSpec[OutputT] | None
@@ -35,12 +35,12 @@ class Enforcement(Generic[OutputT]):
     dialect: Literal["client", "spec"] = "client"
     output: OutputT | None = None
     report: CompletionReport | None = None
-    """Set when the agent was let go by a decision."""
+    """Set when a decision lets the agent go."""
     last_words: str | None = field(default=None)
     _reminders: int = 0
 
     def hooks(self, matcher: Callable[..., Any], timeout: float) -> dict[str, list[Any]]:
-        """The hooks by event; ``matcher`` is the SDK's HookMatcher. None when there is nothing to enforce."""
+        """Return the hooks by event; empty if there is nothing to enforce. ``matcher`` is the SDK's HookMatcher."""
         if self.guard is None and self.output_spec is None:
             return {}
         spec = self.dialect == "spec"
@@ -55,19 +55,19 @@ class Enforcement(Generic[OutputT]):
         }
 
     def _never_raising(self, decide: Callable[[Event], Awaitable[Answer]], refuse: Callable[[str], Answer]) -> Hook:
-        """The client lets the agent go when a hook raises; ours refuses."""
+        """Wrap ``decide`` so that an exception refuses: if a hook raises, the client lets the agent stop."""
 
         async def hook(event: Event, tool_use_id: str | None, context: Any) -> Answer:
             try:
                 return await decide(event)
             except Exception as error:  # noqa: BLE001 - fail closed
-                return refuse(f"gate_error: the completion check broke: {one_line(repr(error), 300)}")
+                return refuse(f"gate_error: the completion check raised an error: {one_line(repr(error), 300)}")
 
         return hook
 
     async def _on_stop(self, event: Event) -> Answer:
-        # A client may ask once more after an accepted output; and one that waits for a background task is woken
-        # by it, and asks again then.
+        # A client may ask again after an accepted output. A client that waits for a background task asks again when
+        # the task wakes it up.
         if self.output is not None or hook_payloads.is_busy(event):
             return answers.NOTHING
         if self.guard is not None:
@@ -90,7 +90,7 @@ class Enforcement(Generic[OutputT]):
         try:
             self.output_spec.decode(payload)
         except ValueError as error:
-            return hook_payloads.refuse_output(f"The output does not fit: {error}")
+            return hook_payloads.refuse_output(f"The output is invalid: {error}")
         decision = await self._decided(payload)
         return answers.NOTHING if decision is None or decision.allow else hook_payloads.refuse_output(decision.feedback)
 

@@ -32,7 +32,7 @@ _DAY = 86_400.0
 
 
 def import_sdk() -> Any:
-    """The SDK, or a sentence on how to get it."""
+    """Import the SDK; raise :class:`MissingExtraError` if it is not installed."""
     try:
         import claude_agent_sdk
     except ModuleNotFoundError as error:
@@ -43,7 +43,7 @@ def import_sdk() -> Any:
 
 
 class Run(Generic[OutputT]):
-    """Starts the client, follows its messages, and says how it ended."""
+    """Starts the client, processes its messages, and returns the response."""
 
     def __init__(
         self,
@@ -68,14 +68,14 @@ class Run(Generic[OutputT]):
         self._moved_on = False
 
     async def play(self) -> PromptResponse[OutputT]:
-        """Run the prompt to its end."""
+        """Run the prompt until the run ends."""
         client = self._sdk.ClaudeSDKClient(self._options())
         try:
             await client.connect()
             await client.query(self._prompt.text)
             result = await self._until_deadline(client)
             for task in self._background:
-                # A client that is left with tasks of its own takes its time to leave.
+                # A client with running background tasks takes long to exit.
                 with suppress(Exception):
                     await client.stop_task(task["task_id"])
         except self._sdk.ClaudeSDKError as error:
@@ -94,7 +94,7 @@ class Run(Generic[OutputT]):
             return await self._interrupted(client)
 
     async def _follow(self, client: Any) -> Any:
-        """Take messages until the run is over; tasks in the background may send it on once more."""
+        """Process messages until the run ends; a background task may start another turn."""
         result = None
         messages = aiter(client.receive_messages())
         while True:
@@ -110,7 +110,7 @@ class Run(Generic[OutputT]):
                 return await self._interrupted(client)
 
     async def _next(self, messages: AsyncIterator[Any], patience: float | None) -> Any:
-        """The next message; None when there is none left, or none within ``patience`` seconds."""
+        """Return the next message; None if there are no more, or none arrives within ``patience`` seconds."""
         try:
             return await asyncio.wait_for(anext(messages), patience)
         except StopAsyncIteration:
@@ -121,7 +121,7 @@ class Run(Generic[OutputT]):
             return None
 
     async def _interrupted(self, client: Any) -> Any:
-        """Interrupt the agent, and take what still comes."""
+        """Interrupt the agent, and process the remaining messages."""
         self._cut_short = True
         with suppress(Exception):
             async with asyncio.timeout(_INTERRUPT_GRACE):
@@ -151,7 +151,7 @@ class Run(Generic[OutputT]):
 
     def _tool_answered(self, block: Any) -> None:
         name, arguments = self._calls.pop(block.tool_use_id)
-        # Calls of the same turn are still carried out after the output was accepted.
+        # Other tool calls of the same turn are still executed after the output was accepted.
         self._moved_on = self._enforcement.output is not None and name != STRUCTURED_OUTPUT
         parts = block.content if isinstance(block.content, list) else []
         text = block.content if isinstance(block.content, str) else "\n".join(part.get("text", "") for part in parts)
@@ -159,7 +159,7 @@ class Run(Generic[OutputT]):
         self._session.dispatch(event)
 
     def _count(self, event: dict[str, Any]) -> None:
-        """Tokens as they are used, so that a budget ends a run while it goes on."""
+        """Count tokens while they are used, so that a budget can end a run early."""
         if event.get("type") == "message_start":
             used = usage.usage_of_call(event["message"].get("usage") or {})
         elif event.get("type") == "message_delta":
@@ -170,7 +170,7 @@ class Run(Generic[OutputT]):
         self._limits.record(used)
 
     def _settle(self, result: Any) -> None:
-        """Add what the stream did not show: sub-agents, and the cost."""
+        """Add what was not in the stream: the usage of sub-agents, and the cost."""
         if result is None:
             return
         rest = usage.uncounted_usage(usage.usage_of_run(result), self._counted)
@@ -191,7 +191,7 @@ class Run(Generic[OutputT]):
         if failed and result is not None and not self._cut_short:
             text = result.result or "; ".join(getattr(result, "errors", None) or ()) or text
         report = enforcement.report
-        # For the ends that no Stop hook sees, and for work that changed after it was last looked at.
+        # Check once more if the run ended without a Stop hook, or if the work changed after the last check.
         if enforcement.guard is not None and (report is None or failed or self._cut_short or self._moved_on):
             report = await enforcement.guard.aconclude(
                 self._context(enforcement.output or enforcement.last_words, reason)
@@ -219,13 +219,13 @@ class Run(Generic[OutputT]):
             "disallowed_tools": list(config.disallowed_tools),
             "allowed_tools": [*config.allowed_tools, *(f"mcp__{_SERVER}__{tool.name}" for tool in self._prompt.tools)],
             "env": {
-                # Tools of ours are there from the start, and our own cap is the one that counts.
+                # Offer our tools from the start, and let only our own cap apply.
                 "ENABLE_TOOL_SEARCH": "0",
                 "MAX_STRUCTURED_OUTPUT_RETRIES": str(10 * policy.max_attempts),
                 "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0",
                 **config.env,
             },
-            # Nothing of the person's own settings takes part, and a prompt is text: no @file in it is read and sent.
+            # Ignore the user's own settings, and send the prompt as plain text: @file in it is not expanded.
             "setting_sources": [],
             "strict_mcp_config": True,
             "verbatim_prompts": True,
@@ -244,7 +244,7 @@ class Run(Generic[OutputT]):
         return sdk.ClaudeAgentOptions(**_merged(given, config.options))
 
     def _bridged(self, tool: Tool[Any, Any]) -> Any:
-        """A tool of the prompt as one that the client can call in this process."""
+        """Return a tool of the prompt as an in-process tool of the SDK."""
 
         async def handle(arguments: dict[str, Any]) -> dict[str, Any]:
             context = ToolContext(self._session, self._adapter.filesystem, self._adapter)
@@ -255,7 +255,7 @@ class Run(Generic[OutputT]):
 
 
 def _merged(ours: dict[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
-    """The person's own options besides ours. Their hooks, servers and variables stand beside ours, never instead."""
+    """Merge the user's options into ours. Their hooks, servers and variables are added and never replace ours."""
     merged = ours | dict(theirs)
     for name in ("env", "mcp_servers"):
         if name in ours and name in theirs:

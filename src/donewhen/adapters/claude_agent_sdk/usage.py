@@ -1,4 +1,4 @@
-"""Counting tokens as the client reports them."""
+"""Token usage, as reported by the client."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from donewhen.runtime import TokenUsage
 
 
 def usage_of_call(usage: Mapping[str, Any]) -> TokenUsage:
-    """One model call, in the API's words."""
+    """Convert the usage of one model call from the API's format."""
     cached = usage.get("cache_read_input_tokens") or 0
     written = usage.get("cache_creation_input_tokens") or 0
     return TokenUsage((usage.get("input_tokens") or 0) + cached + written, usage.get("output_tokens") or 0, cached)
 
 
 def usage_of_run(result: Any) -> TokenUsage:
-    """The whole run with its sub-agents, in the client's words."""
+    """Convert the usage of a whole run with its sub-agents from the client's format."""
     by_model = getattr(result, "model_usage", None)
     if not by_model:
         return usage_of_call(result.usage or {})
@@ -29,7 +29,7 @@ def usage_of_run(result: Any) -> TokenUsage:
 
 
 def uncounted_usage(total: TokenUsage, counted: TokenUsage) -> TokenUsage:
-    """What is in ``total`` and was not counted yet."""
+    """Return the part of ``total`` that was not counted yet."""
     return TokenUsage(
         max(0, total.input_tokens - counted.input_tokens),
         max(0, total.output_tokens - counted.output_tokens),

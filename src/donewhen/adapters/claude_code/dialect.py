@@ -1,4 +1,4 @@
-"""What Claude Code puts into a hook's event, and what it makes of the answer."""
+"""The hook events and answers of Claude Code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from donewhen.adapters.command_hooks import Answer, HookKind, HookRequest, exist
 
 
 class ClaudeCodeDialect:
-    """``decision: block`` is what every released client honours for a stop, and a denial for a tool."""
+    """Refuses stops with ``decision: block`` and tools with a denial, which all released clients honour."""
 
     name = "claude"
 
@@ -20,7 +20,7 @@ class ClaudeCodeDialect:
         agent = event.get("agent_id")
         if kind == "pre-tool-use" and (event.get("tool_name") != STRUCTURED_OUTPUT or agent is not None):
             return HookRequest(kind, session, Path.home(), exempt="another tool, or a sub-agent's own output")
-        # The project's own folder, not the one that the agent's shell happens to be in.
+        # The project's folder, not the current folder of the agent's shell.
         cwd = existing_folder(environ.get("CLAUDE_PROJECT_DIR") or event.get("cwd"))
         match kind:
             case "pre-tool-use":

@@ -1,4 +1,4 @@
-"""What Claude's clients say in a hook's event and understand as its answer, through a command or through the SDK."""
+"""Hook events and answers of Claude's clients, for command hooks and for the SDK."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ STRUCTURED_OUTPUT = "StructuredOutput"
 
 
 def refuse_stop(reason: str) -> dict[str, Any]:
-    """Go on: the model reads the reason. Honoured by every released client."""
+    """Return the answer that refuses a stop; the model sees the reason. All released clients honour it."""
     return {"decision": "block", "reason": reason}
 
 
 def refuse_output(reason: str) -> dict[str, Any]:
-    """Deny the output before the tool runs: the only answer after which every client lets the model try again."""
+    """Return the answer that denies the output before the tool runs: the only one after which all clients retry."""
     return {
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",
@@ -25,7 +25,7 @@ def refuse_output(reason: str) -> dict[str, Any]:
 
 
 def is_busy(event: Mapping[str, Any]) -> bool:
-    """Whether something else goes on; a sub-agent in the background is itself among the tasks."""
+    """Whether other tasks are running; a sub-agent in the background is one of the tasks itself."""
     tasks = event.get("background_tasks")
     own = event.get("agent_id", "")
     return isinstance(tasks, list) and any(

@@ -1,4 +1,4 @@
-"""Asking Codex itself which hooks it knows, and whether it trusts them."""
+"""Ask Codex which hooks it knows, and whether it trusts them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from donewhen.adapters.guard_choice import AdapterError
 
 
 def listed_hooks(folder: Path, timeout: float = 20.0) -> list[dict[str, Any]] | None:
-    """Every hook that Codex would consider in ``folder``, in its own words; None when Codex is not installed.
+    """Return every hook that Codex would use in ``folder``, in Codex's format; None if Codex is not installed.
 
-    Codex answers through its app server on standard input and output: no model, no login, no network.
+    The answer comes from its app server over standard input and output, without a model, a login or the network.
     """
     program = shutil.which("codex")
     if program is None:
@@ -38,7 +38,7 @@ def listed_hooks(folder: Path, timeout: float = 20.0) -> list[dict[str, Any]] | 
     try:
         if process.stdin is None or process.stdout is None:  # pragma: no cover - both are pipes
             raise AssertionError("no pipes")
-        # Standard input stays open until the answer is there: at its end Codex leaves without a word.
+        # Keep standard input open until the answer arrives: at end of file Codex exits without answering.
         process.stdin.writelines(json.dumps(question) + "\n" for question in questions)
         process.stdin.flush()
         for line in process.stdout:

@@ -1,4 +1,4 @@
-"""What Codex puts into a hook's event, and what it makes of the answer."""
+"""The hook events and answers of Codex."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from donewhen.adapters.command_hooks import Answer, HookKind, HookRequest, exist
 
 
 class CodexDialect:
-    """A block and a reason that is not empty hold an agent back; a key that Codex doesn't know lets it go."""
+    """A block with a non-empty reason holds the agent back; an answer with an unknown key lets it stop."""
 
     name = "codex"
 
     def read(self, kind: HookKind, event: Mapping[str, Any], environ: Mapping[str, str]) -> HookRequest:
         folder = existing_folder(event.get("cwd"))
-        # A turn is what a person asked for last; attempts are counted within it.
+        # A turn starts with a user message; attempts are counted per turn.
         return HookRequest(
             kind,
             ":".join(str(event.get(name, "")) for name in ("session_id", "turn_id", "agent_id")),

@@ -1,4 +1,4 @@
-"""An agent runtime without a model: a script says what the model would have said."""
+"""An agent runtime without a model: a script provides the model's answers."""
 
 from donewhen.adapters.scripted.adapter import ScriptedAdapter
 from donewhen.adapters.scripted.model import (

@@ -35,8 +35,8 @@ _MAX_REMINDERS = 5
 class ScriptedAdapter:
     """Runs a prompt against a :class:`ScriptedModel`: tools are really called, stops are really checked.
 
-    It is the offline way to see a checker hold an agent back. ``observer`` is told every message as it is added
-    to the conversation.
+    Use it to see offline how a checker holds an agent back. ``observer`` is called with every message that is added to
+    the conversation.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class ScriptedAdapter:
         deadline: Deadline | None = None,
         budget: Budget | BudgetTracker | None = None,
     ) -> PromptResponse[OutputT]:
-        """Run ``prompt`` until the agent is let go, and say whether its work was verified."""
+        """Run ``prompt`` until the agent is let go. The response says whether its work was verified."""
         limits = Limits.of(deadline, budget)
         prepare_session(prompt, session)
         guard = guard_for(self.task_completion_checker, prompt, limits, self.policy)
@@ -102,7 +102,7 @@ class _Run(Generic[OutputT]):
         return self._cut_off("max_turns")
 
     def _take(self, turn: Turn) -> PromptResponse[OutputT] | None:
-        """Act on one turn; a response when the agent is let go."""
+        """Process one turn; return a response if the agent is let go."""
         self.usage += turn.usage
         self.limits.record(turn.usage, cost_usd=turn.cost_usd)
         self._add(Message("assistant", turn.text, turn.calls))
@@ -141,13 +141,13 @@ class _Run(Generic[OutputT]):
         try:
             output = spec.decode(dict(call.arguments))
         except ValueError as error:
-            self._answer(call, ToolResult.error(f"The output does not fit: {error}"))
+            self._answer(call, ToolResult.error(f"The output is invalid: {error}"))
             return None
         report: CompletionReport | None = None
         if self.guard is not None:
             decision = self.guard.decide(self._context(dict(call.arguments), "structured_output"))
             if not decision.allow:
-                # Denied before it counts, so that the model may try again.
+                # Deny the output before it is accepted, so that the model can try again.
                 self._answer(call, ToolResult.error(decision.feedback))
                 return None
             report = decision.report
@@ -169,9 +169,9 @@ class _Run(Generic[OutputT]):
         self._add(Message("tool", result.message, name=call.name, is_error=not result.success))
 
     def _cut_off(self, reason: StopReason, error_text: str | None = None) -> PromptResponse[OutputT]:
-        """The run ends without the agent having been let go: what does the check say now?"""
+        """End a run in which the agent was not let go, with a last check."""
         report = None if self.guard is None else self.guard.conclude(self._context(self.text, reason))
-        # What an API said of its failure is told, but is not the agent's output and is never judged as such.
+        # The API's error message is reported, but it is not the agent's output and is never checked as such.
         self.text = error_text or self.text
         return self._response(reason, report)
 

@@ -14,7 +14,7 @@ STRUCTURED_OUTPUT = "StructuredOutput"
 
 @dataclass(frozen=True)
 class ToolCall:
-    """The model wants a tool called."""
+    """A tool call of the model."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -32,7 +32,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Message:
-    """One entry of the conversation as the model sees it. For ``tool``, ``name`` is the tool's."""
+    """One entry of the conversation as the model sees it. For the role ``tool``, ``name`` is the name of the tool."""
 
     role: Literal["user", "assistant", "tool"]
     text: str
@@ -52,7 +52,7 @@ class ToolSpec:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """What a model is asked with: the conversation so far, and the tools."""
+    """A request to a model: the conversation so far, and the tools."""
 
     prompt_name: str
     messages: tuple[Message, ...]
@@ -64,15 +64,15 @@ class ModelRequest:
 
 
 class ScriptedModel(Protocol):
-    """Anything that answers a request. It sees the conversation, so it can behave, not only recite."""
+    """Answers requests. It gets the whole conversation, so its answers can depend on it."""
 
     def respond(self, request: ModelRequest) -> Turn:
-        """The model's next turn; raise :class:`ModelError` to play a failing API."""
+        """Return the model's next turn; raise :class:`ModelError` to simulate a failing API."""
         ...
 
 
 class ModelError(AdapterError):
-    """The model's side failed, as a provider's API may."""
+    """The model or its API failed."""
 
 
 class ScriptExhaustedError(AdapterError):
@@ -83,7 +83,7 @@ Line = Turn | Callable[[ModelRequest], Turn] | Exception
 
 
 class Script:
-    """Turns in order. A line may be a turn, a function of the request, or an exception to raise."""
+    """A sequence of turns. A line is a turn, a function of the request, or an exception to raise."""
 
     def __init__(self, *lines: Line) -> None:
         self._lines = lines
@@ -93,7 +93,7 @@ class Script:
         self.requests.append(request)
         if len(self.requests) > len(self._lines):
             raise ScriptExhaustedError(
-                f"The script of {len(self._lines)} turn(s) is over, but the agent must go on: "
+                f"The script has only {len(self._lines)} turn(s), but the model was asked for another one: "
                 f"{request.last.role} said {request.last.text!r}."
             )
         line = self._lines[len(self.requests) - 1]

@@ -1,4 +1,4 @@
-"""A plan that an agent keeps in the session, and the tools with which it keeps it."""
+"""A plan that an agent keeps in the session, and the tools to manage it."""
 
 from donewhen.contrib.tools.planning.plan import (
     AddSteps,

@@ -1,4 +1,4 @@
-"""The plan, and how events change it."""
+"""The plan, and the reducers that change it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from donewhen.runtime import SliceView
 
 StepStatus = Literal["pending", "in_progress", "done", "cancelled", "removed"]
-"""``cancelled``: work had begun and was given up. ``removed``: it was never begun. Both need a reason."""
+"""``cancelled``: closed after work had begun. ``removed``: closed before work had begun. Both need a reason."""
 PlanStatus = Literal["active", "completed"]
 
 
 class PlanError(DonewhenError):
-    """The plan can't be changed like that."""
+    """An invalid change of the plan."""
 
     code = "plan"
 
@@ -60,14 +60,14 @@ class SetupPlan:
 
 @dataclass(frozen=True)
 class AddSteps:
-    """Put steps at the end of the plan."""
+    """Append steps to the plan."""
 
     titles: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class UpdateStep:
-    """Change a step's title or how far it is."""
+    """Change a step's title or status."""
 
     step_id: int
     title: str | None = None
@@ -76,7 +76,7 @@ class UpdateStep:
 
 @dataclass(frozen=True)
 class CancelStep:
-    """Close a step that is not going to be done, and say why."""
+    """Close a step that will not be done, with a reason."""
 
     step_id: int
     reason: str
@@ -176,7 +176,7 @@ def _put(steps: tuple[PlanStep, ...], changed: PlanStep) -> tuple[PlanStep, ...]
 
 
 def _missing(wanted: tuple[PlanStep, ...], there: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
-    """The steps of ``wanted`` that have no step of the same title in ``there``, counted one for one."""
+    """Return the steps of ``wanted`` without a match in ``there``. A match has the same title and is used once."""
     left = Counter(_same(step.title) for step in there)
     missing = []
     for step in wanted:

@@ -1,4 +1,4 @@
-"""The section of a prompt that gives an agent its plan."""
+"""The prompt section with the planning tools."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _GUIDE = """\
 Keep a plan of your work in this session:
 
 - `planning_setup_plan` starts it: an objective and the steps towards it.
-- `planning_add_steps` adds what you find out on the way.
+- `planning_add_steps` adds steps that you discover later.
 - `planning_update_step` sets a step to `in_progress` when you begin it and to `done` when it really is.
-- `planning_cancel_step` closes a step that is no longer needed; say why. Don't start a new plan to lose steps.
-- `planning_read_plan` shows where you are.
+- `planning_cancel_step` closes a step that is no longer needed; say why. Don't start a new plan to get rid of steps.
+- `planning_read_plan` shows the current plan.
 
 You may stop when every step is done, or cancelled with a reason."""
 
@@ -42,7 +42,7 @@ class ReadPlan:
 
 
 class PlanningToolsSection(Section):
-    """Tools to set up, extend, update, cut down with reasons, and read a :class:`Plan` kept in the session."""
+    """Tools to set up, extend, update, shorten (with reasons) and read a :class:`Plan` kept in the session."""
 
     def __init__(self, *, session: Session | None = None, title: str = "Plan", key: str = "planning-tools") -> None:
         super().__init__(title=title, key=key, tools=_TOOLS)
