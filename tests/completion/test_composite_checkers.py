@@ -402,7 +402,7 @@ class TestMembers:
             (plan, CompositeChecker((fails("A."), passes("B.")), all_must_pass=False), Not(fails("C.")))
         )
         assert nested.check(make_context()) == TaskCompletionResult.ok(
-            "No plan has been created. B. Member does not hold, as it should be."
+            "No plan has been created. B. Member is not met, as required."
         )
 
     def test_every_member_sees_the_same_context(self) -> None:

@@ -195,7 +195,7 @@ def test_events_that_were_changed_do_not_lead_to_the_guidance_that_they_speak_of
     content[at] = content[at].replace(old, new, 1)
     path.write_bytes(b"".join(content))
     [difference] = replay_run(run.folder).differences
-    assert difference.startswith(f"event {_first_wrong(run, kind)} ")
+    assert difference.startswith(f"Event {_first_wrong(run, kind)} ")
     assert_sentences(difference)
 
 

@@ -95,14 +95,14 @@ class Not:
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
         result = run_check(self.checker, context)
         if result.complete:
-            reason = f" ({result.feedback})" if result.feedback else ""
+            reason = f" ({result.feedback.removesuffix('.')})" if result.feedback else ""
             return TaskCompletionResult.incomplete(
-                self.feedback or f"{checker_name(self.checker)} must not hold, but it does{reason}.",
+                self.feedback or f"{checker_name(self.checker)} must not be met, but it is{reason}.",
                 code=ReasonCode.NOT_WANTED,
             )
         if result.code is not None and result.code.undecided:
             return result
-        return TaskCompletionResult.ok(f"{checker_name(self.checker)} does not hold, as it should be.")
+        return TaskCompletionResult.ok(f"{checker_name(self.checker)} is not met, as required.")
 
 
 def _as_checkers(checkers: object) -> tuple[TaskCompletionChecker, ...]:

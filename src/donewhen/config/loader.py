@@ -138,7 +138,7 @@ class _Reader:
                 import difflib
 
                 near = difflib.get_close_matches(key, known, 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(known)}."
+                hint = f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(known)}"
                 raise self._error(f"{name}{key}", f"is not a setting; {hint}")
             values[key] = self._value(value, known[key], f"{name}{key}")
         missing = [field for field in known.values() if _is_required(field) and field.name not in values]
@@ -177,7 +177,8 @@ class _Reader:
 
     def _error(self, name: str, problem: str) -> ConfigError:
         full = f"{self._prefix}{name}".rstrip(".") or "the settings"
-        return ConfigError(f"{full} {problem}", where=str(self._path))
+        stop = "" if problem.endswith((".", "?")) else "."
+        return ConfigError(f"{full} {problem}{stop}", where=str(self._path))
 
 
 def _is_required(field: Field[Any]) -> bool:

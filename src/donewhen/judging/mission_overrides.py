@@ -57,8 +57,7 @@ def apply_overrides(
         try:
             verdict = override(unlabelled, vote)
         except Exception as error:
-            message = f"The override {name} failed on {ticket.group_id}: {type(error).__name__}: {error}."
-            raise ConfigError(message) from error
+            raise ConfigError(f"The override {name} failed on {ticket.group_id}: {_described(error)}.") from error
         if verdict is None:
             continue
         if verdict not in ("pass", "fail"):
@@ -77,10 +76,15 @@ def _load(name: str, folder: Path) -> Override:
         module = _module_from_file(folder / source) if source.endswith(".py") else importlib.import_module(source)
         override = getattr(module, function)
     except Exception as error:
-        raise ConfigError(f"The override {name} can't be loaded: {type(error).__name__}: {error}.") from error
+        raise ConfigError(f"The override {name} can't be loaded: {_described(error)}.") from error
     if not callable(override):
         raise ConfigError(f"The override {name} is not a function.")
     return cast("Override", override)
+
+
+def _described(error: Exception) -> str:
+    """The type and the message of an error, without a final stop."""
+    return f"{type(error).__name__}: {error}".removesuffix(".")
 
 
 def _module_from_file(path: Path) -> object:

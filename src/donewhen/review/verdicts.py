@@ -112,8 +112,8 @@ def _record_on_job(
             invalidate_jobs(workspace, approval_policy(workspace), approval.by)
     update_views(workspace, workspace.job_at(job.path))
     key = _label_ticket(workspace, item, verdict, approval, reason, entry) if counts else None
-    effect = "it is recorded, but does not count" if not counts else _effect(item, verdict, job.id, past=past)
-    return RecordedVerdict(entry, counts, key, f"{job.id} {criterion}: {verdict}; {effect}.")
+    effect = "it is recorded, but does not count." if not counts else _effect(item, verdict, job.id, past=past)
+    return RecordedVerdict(entry, counts, key, f"{job.id} {criterion}: {verdict}; {effect}")
 
 
 def _is_current(workspace: Workspace, item: ReviewItem, name: str, criterion: str) -> bool:
@@ -131,9 +131,9 @@ def _is_current(workspace: Workspace, item: ReviewItem, name: str, criterion: st
 def _effect(item: ReviewItem, verdict: Verdict, job: str, *, past: bool) -> str:
     agreed = item.said is not None and item.said.decided and item.said.verdict == verdict
     if item.kind == "spot_check" and agreed:
-        return "the judge was right"
+        return "the judge was right."
     if past:
-        return "the judge was wrong about an earlier state of the work; the job is unchanged"
+        return "the judge was wrong about an earlier state of the work; the job is unchanged."
     if verdict == "pass":
         return f"the criterion counts as met for the current work; next: donewhen complete {job}"
     return f"the criterion counts as not met for the current work; next: donewhen why {job}"

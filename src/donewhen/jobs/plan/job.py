@@ -243,7 +243,8 @@ class _Getter:
 
     def error(self, name: str, problem: str) -> FieldError:
         line = self._document.line_of(name)
-        return FieldError(f"{name} {problem}.", where=f"{self._where}:{line}" if line else self._where)
+        stop = "" if problem.endswith("?") else "."
+        return FieldError(f"{name} {problem}{stop}", where=f"{self._where}:{line}" if line else self._where)
 
     def _raw(self, name: str) -> Value:
         value = self._document.fields.get(name)

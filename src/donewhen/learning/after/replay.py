@@ -34,8 +34,7 @@ def replay_run(folder: Path) -> Replay:
         try:
             state.apply(event)
         except RunError as error:
-            message = f"event {event.number} ({event.type}) can't follow the earlier events. {error.message}"
-            return Replay(state.guidance, len(events), finished, (message,))
+            return Replay(state.guidance, len(events), finished, (error.message,))
     differences: list[str] = []
     if finished:
         ended = events[-1].data

@@ -21,6 +21,8 @@ from donewhen.judging.guidance import (
 from donewhen.learning.reflection.hypotheses import PooledHypothesis
 from donewhen.learning.running.events import RunError, RunEvent
 
+_INVALID = (LookupError, TypeError, ValueError, AttributeError)
+
 RunStatus = Literal["running", "finished", "budget_exhausted", "no_usable_reflection"]
 
 
@@ -86,8 +88,9 @@ class RunState:
         """Apply an event; raise RunError if it can't follow the earlier ones."""
         try:
             self._apply(event)
-        except (LookupError, TypeError, ValueError, AttributeError, msgspec.ValidationError, GuidanceError) as error:
-            raise RunError(f"Event {event.number} ({event.type!r}) is invalid: {error}.") from error
+        except (*_INVALID, msgspec.ValidationError, GuidanceError, RunError) as error:
+            reason = str(error).removesuffix(".")
+            raise RunError(f"Event {event.number} ({event.type!r}) is invalid: {reason}.") from error
 
     def _apply(self, event: RunEvent) -> None:
         data = event.data

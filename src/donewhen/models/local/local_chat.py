@@ -215,7 +215,7 @@ def _checked_response(response: Any) -> Mapping[str, Any]:
     """Return the response; raise ModelError if it is an error."""
     error = response.get("error") if isinstance(response, Mapping) else {"message": "an invalid response"}
     if error is not None:
-        reason = one_line(str(error.get("message", error)), 200)
+        reason = one_line(str(error.get("message", error)), 200).removesuffix(".")
         more = f" {CONTEXT_VARIABLE} sets the context size." if error.get("type") == "exceed_context_size_error" else ""
         raise ModelError(f"The local model returned an error: {reason}.{more}")
     assert isinstance(response, Mapping)  # noqa: S101 - anything else is the error above

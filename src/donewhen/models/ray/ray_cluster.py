@@ -73,8 +73,9 @@ def connect_to_cluster(ray: Any, user: object, address: str | None) -> None:
         with _keep_signal_handlers(ray, waiting=address is None):
             ray.init(address=address or "local", **options)
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
+        reason = one_line(redact_secrets(str(error)), 200).removesuffix(".")
         raise ExecutorError(
-            f"Ray can't be reached: {one_line(redact_secrets(str(error)), 200)}.",
+            f"Ray can't be reached: {reason}.",
             where=address,
             next_step="Check that the cluster is running (ray status), and set RAY_AUTH_MODE=token if it needs a token."
             if address

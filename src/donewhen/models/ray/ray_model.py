@@ -189,7 +189,7 @@ class RayModel:
             try:
                 return (await self._ask_worker(place, request)).read()
             except self._ray.exceptions.RayTaskError as error:
-                reason = one_line(redact_secrets(str(error.cause)), 200)
+                reason = one_line(redact_secrets(str(error.cause)), 200).removesuffix(".")
                 raise ExecutorError(f"A worker failed: {reason}.", where=place.node) from error
             except self._ray.exceptions.RayError:
                 # The worker or its machine is lost: send the question to another one.
