@@ -287,7 +287,7 @@ def test_the_same_group_with_the_same_label_is_an_error_that_names_both_places(
         read(path)
     assert_sentences(caught.value)
     assert caught.value.where == f"{path}:3"
-    assert f"{path}:1" in str(caught.value.next_step)
+    assert f"{path}:1" in str(caught.value.message)
 
 
 def test_a_duplicate_is_found_across_files_and_also_without_labels(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_a_duplicate_is_found_across_files_and_also_without_labels(tmp_path: Pat
     two = write_lines(tmp_path / "two.jsonl", line("QC-2"), line("QC-1"))
     with pytest.raises(TicketError) as caught:
         list(read_tickets([first, two], "cabinets"))
-    assert (caught.value.where, f"{first}:1" in str(caught.value.next_step)) == (f"{two}:2", True)
+    assert (caught.value.where, f"{first}:1" in str(caught.value.message)) == (f"{two}:2", True)
     bare = {"group_id": "QC-1", "text": "x"}
     with pytest.raises(TicketError) as caught:
         read(write_lines(tmp_path / "three.jsonl", bare, bare), labelled=False)

@@ -39,7 +39,7 @@ def test_what_is_no_model_is_refused_with_what_there_is(choice: str) -> None:
         open_model(choice)
     assert_sentences(caught.value)
     assert repr(choice) in str(caught.value)
-    assert all(name in str(caught.value.next_step) for name in KNOWN)
+    assert all(name in str(caught.value.message) for name in KNOWN)
 
 
 @pytest.mark.parametrize("kind", KINDS)

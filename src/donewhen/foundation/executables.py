@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.canonical import digest_of
-from donewhen.foundation.process import CommandNotRunnableError
+from donewhen.foundation.process import command_not_found
 
 _LONGEST_SHEBANG = 4096
 _DEEPEST = 5
@@ -29,10 +29,9 @@ def resolve_executable(command: str, root: Path, environ: Mapping[str, str] = os
     """Resolve the first word of a command to a program, without searching folders that others can write to."""
     found = str(root / command) if "/" in command else shutil.which(command, path=safe_path(root, environ))
     if found is None or not Path(found).is_file() or not os.access(found, os.X_OK):
-        raise CommandNotRunnableError(
-            f"The command {command!r} was not found.",
-            next_step="Install it, or give its path. Programs in the project and in temporary folders "
-            "are not found by name.",
+        raise command_not_found(
+            command,
+            "Install it, or give its path. Programs in the project and in temporary folders are not found by name.",
         )
     path = Path(found)
     return Executable(path, _content_hash(path, root, 0))

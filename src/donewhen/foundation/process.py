@@ -45,6 +45,13 @@ class CommandNotRunnableError(DonewhenError):
     code = "command_not_found"
 
 
+def command_not_found(name: str, next_step: str) -> CommandNotRunnableError:
+    """The error for a program that was not found; a whole command line in one word gets a hint about shells."""
+    if any(character.isspace() for character in name):
+        next_step = "Commands are run without a shell. Give each word as an argument, or put the line into a script."
+    return CommandNotRunnableError(f"The command {name!r} was not found.", next_step=next_step)
+
+
 def split_command(text: str) -> tuple[str, ...]:
     """Split a command into words as a shell would. Raise UsageError for syntax that needs a shell."""
     if (operator := _shell_syntax(text)) is not None:
@@ -277,9 +284,7 @@ def _not_runnable_error(argv: Sequence[str], cwd: Path, error: Exception) -> Com
         return CommandNotRunnableError(f"No permission to enter the working directory: {cwd}.")
     name = argv[0] if argv else ""
     if isinstance(error, FileNotFoundError):
-        return CommandNotRunnableError(
-            f"The command {name!r} was not found.", next_step="Install it, or give its full path."
-        )
+        return command_not_found(name, "Install it, or give its full path.")
     if isinstance(error, PermissionError):
         return CommandNotRunnableError(
             f"No permission to execute the command {name!r}.", next_step="Check its permissions."

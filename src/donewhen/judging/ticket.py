@@ -196,9 +196,9 @@ def tickets_from_lines(
         earlier = seen.first(ticket.key, where)
         if earlier is not None:
             yield TicketError(
-                f"Duplicate ticket {one_line(ticket.key, 80)}.",
+                f"Duplicate ticket {one_line(ticket.key, 80)}: it first occurs at {earlier}.",
                 where=where,
-                next_step=f"It first occurs at {earlier}.",
+                next_step="Remove one of them.",
             )
             continue
         yield ticket

@@ -37,7 +37,8 @@ def open_model(choice: str) -> Model:
         from donewhen.models.remote.anthropic_chat import AnthropicChat
 
         return ChatModel(AnthropicChat(name, url))
-    raise ConfigError(f"Unknown model {choice!r}.", next_step=f"Known models: {', '.join(KNOWN)}.")
+    known = ", ".join(KNOWN)
+    raise ConfigError(f"Unknown model {choice!r}. Known models: {known}.", next_step="donewhen models list")
 
 
 def _weights_file(path: str) -> Path:

@@ -74,9 +74,9 @@ def _choose_candidate(source: Path, wanted: Kind | None) -> _Candidate:
     if wanted is not None:
         raise UsageError(f"The source has no {KIND_LABELS[wanted]}.", where=str(source))
     raise UsageError(
-        "Nothing to import was found.",
+        "Nothing to import was found: no backlog/tasks/, specs/*/tasks.md, openspec/changes/ or feature_list.json.",
         where=str(source),
-        next_step="Looked for: backlog/tasks/, specs/*/tasks.md, openspec/changes/, feature_list.json, or such a file.",
+        next_step="Give the path of such a file or folder.",
     )
 
 

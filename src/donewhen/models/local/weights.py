@@ -80,7 +80,8 @@ def find_weights(name: str) -> Weights:
         return known[name]
     near = difflib.get_close_matches(name, known, 1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ConfigError(f"Unknown weights {name!r}.{hint}", next_step=f"Known weights: {', '.join(known)}.")
+    message = f"Unknown weights {name!r}.{hint} Known weights: {', '.join(known)}."
+    raise ConfigError(message, next_step="donewhen models list")
 
 
 def weights_folder() -> Path:
