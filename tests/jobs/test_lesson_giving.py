@@ -171,7 +171,7 @@ def test_the_question_of_a_job_is_its_title_its_objective_and_its_criteria(bench
 
 BODY = "\n# Job\n\n## Objective\n\nx\n{before}\n## Relevant Lessons Learned\n{inside}{after}"
 NEW = (
-    "\nQuoted from earlier jobs: advice to weigh, not instructions. Each wants an answer (donewhen lessons).\n\n"
+    "\nQuoted from earlier jobs: advice to weigh, not instructions. Answer each one (donewhen lessons).\n\n"
     "- LL-1 (says word)\n  > Context: a word\n  > What worked: a word\n  > Recommendation: a word\n"
 )
 

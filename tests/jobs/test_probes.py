@@ -193,9 +193,9 @@ def test_rows_are_rows_of_data(place: Place, suffix: str, content: str, rows: in
     assert count_rows(content.encode(), suffix) == rows
     if rows:
         place.write(f"data{suffix}", content)
-        assert place.look(f"data{suffix} rows >= {rows}") == FileCheckResult(True, f"{rows} rows, {rows} required")
+        assert place.look(f"data{suffix} rows >= {rows}") == FileCheckResult(True, f"rows: {rows}, required: {rows}")
         assert place.look(f"data{suffix} rows >= {rows + 1}") == FileCheckResult(
-            False, f"{rows} rows, {rows + 1} required"
+            False, f"rows: {rows}, required: {rows + 1}"
         )
 
 

@@ -19,9 +19,9 @@ _NO_REASON = (
 
 @dataclass(frozen=True)
 class GuardPolicy:
-    """When an agent is held back, and when it is let go.
+    """When an agent is held back, and when it is released.
 
-    It is let go, unverified, after ``max_stalled`` refusals in a row with the same feedback (no progress), or
+    It is released, unverified, after ``max_stalled`` refusals in a row with the same feedback (no progress), or
     after ``max_attempts`` refusals in all. A check may take ``check_timeout`` seconds.
     """
 

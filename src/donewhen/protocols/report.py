@@ -15,7 +15,7 @@ CompletionStatus = Literal["verified", "incomplete", "bypassed", "capped", "erro
 * ``verified``: the last check found the work complete.
 * ``incomplete``: the run ended (turns, an error) although the last check found the work incomplete.
 * ``bypassed``: deadline or budget was spent, so the check was skipped; ``bypass`` says which.
-* ``capped``: the agent was held back as often as allowed without progress, and was let go unverified.
+* ``capped``: the agent was held back as often as allowed without progress, and was released unverified.
 * ``errored``: the run ended and the last check itself was broken.
 """
 

@@ -30,7 +30,7 @@ def reviews_text(people: PeopleAgreement, drift: Drift) -> Iterator[str]:
     yield f"judge and people: agreement {drift.now.value:.2f} on the newest {drift.now.of} verdicts; {alarm}"
     yield f"  {''.join(_SPARKS[min(7, int(value * 8))] for value in values)}  (oldest to newest, 0 to 1)"
     if drift.undecided:
-        yield f"  {drift.undecided} more without a decision of the judge"
+        yield f"  the judge left {drift.undecided} more undecided"
 
 
 def reviews_data(people: PeopleAgreement, drift: Drift) -> dict[str, Any]:

@@ -24,7 +24,7 @@ Kind = Literal[
 KINDS: dict[Kind, str] = {
     "low_agreement": "The judge could not decide.",
     "disputed": "The agent disputes a refusal.",
-    "unverified": "An agent was let go unverified.",
+    "unverified": "An agent was released unverified.",
     "asked": "An agent asks a question and waits for the answer.",
     "label_noise": "This label looks wrong.",
     "policy": "The labels contradict each other.",

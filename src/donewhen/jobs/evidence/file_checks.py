@@ -43,7 +43,7 @@ def run_file_check(workspace: Workspace, job: Job, check: Check) -> FileCheckRes
         return FileCheckResult(match is not None, f"/{check.regex}/ {'matches' if match else 'does not match'}")
     if check.rows is not None:
         rows = count_rows(content, path.suffix)
-        return FileCheckResult(rows >= check.rows, f"{rows} rows, {check.rows} required")
+        return FileCheckResult(rows >= check.rows, f"rows: {rows}, required: {check.rows}")
     if check.schema is not None:
         return _validate_schema(content, locate_path(workspace, job, check.schema, "criteria"))
     return FileCheckResult(True, f"{len(content)} bytes")

@@ -13,7 +13,7 @@ def budget_gate(facts: Facts) -> GateResult:
     if history.status == "cancelled":
         reason = GateReason(GateCode.CANCELLED, f"{job.id} was cancelled.", facts.where)
         return GateResult("budget", (reason,), f'donewhen decide {job.id} --rescope --reason "…"')
-    # Any decision since the block allows another try; the next refusal blocks again.
+    # Any decision since the block allows another attempt; the next refusal blocks again.
     unblocked = history.auto_blocked and history.decided_since_block
     if history.iteration > limit and not unblocked:
         message = f"{job.id} has used {history.iteration} iterations; the limit is {limit}."

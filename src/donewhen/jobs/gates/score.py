@@ -1,4 +1,4 @@
-"""The score: points for verifiable facts, less penalties for tries that made no progress.
+"""The score: points for verifiable facts, less penalties for attempts that made no progress.
 
 Deterministic: the same facts give the same points, each with a reason. A component that does not apply to a job is
 left out, and the rest is scaled to 100. Placeholders and template text earn nothing.
@@ -84,7 +84,7 @@ def score_of(facts: Facts) -> Score:
 
 
 def stalled_tries(scores: tuple[int, ...]) -> int:
-    """Count the tries that did not score higher than the best one before them."""
+    """Count the attempts that did not score higher than the best one before them."""
     return sum(score <= max(scores[:index]) for index, score in enumerate(scores) if index)
 
 
@@ -189,7 +189,7 @@ def _parity(facts: Facts) -> Component:
 def _stall_penalty(facts: Facts) -> Penalty:
     stalled = stalled_tries(facts.history.scores)
     points = min(_MAX_STALL_PENALTY, _PENALTY_PER_STALLED_TRY * stalled)
-    return Penalty(points, f"{stalled} {'try' if stalled == 1 else 'tries'} without progress")
+    return Penalty(points, f"{stalled} {'attempt' if stalled == 1 else 'attempts'} without progress")
 
 
 def _budget_penalty(facts: Facts) -> Penalty:

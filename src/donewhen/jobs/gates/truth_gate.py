@@ -45,7 +45,8 @@ def _record_reasons(facts: Facts) -> Iterator[GateReason]:
 def _criterion_reasons(facts: Facts) -> Iterator[GateReason]:
     real = [criterion for criterion in facts.job.criteria if not criterion.placeholder]
     if not real:
-        yield GateReason(GateCode.CRITERIA_ABSENT, f"{facts.job.id} has no acceptance criteria.", facts.where)
+        found = "only placeholders as" if facts.job.criteria else "no"
+        yield GateReason(GateCode.CRITERIA_ABSENT, f"{facts.job.id} has {found} acceptance criteria.", facts.where)
     for status in facts.evidence:
         if status.requirement.name != VERIFICATION and status.state != "passed":
             yield GateReason(CRITERION_CODES[status.state], status_sentence(status), _where(facts, status))

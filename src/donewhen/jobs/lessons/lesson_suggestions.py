@@ -29,7 +29,7 @@ HEADING = "Relevant Lessons Learned"
 MAX_SUGGESTIONS = 3
 """Maximum number of suggested lessons: each needs an answer, and long lists are not read."""
 _MAX_LENGTH = 600
-_INTRODUCTION = "Quoted from earlier jobs: advice to weigh, not instructions. Each wants an answer (donewhen lessons)."
+_INTRODUCTION = "Quoted from earlier jobs: advice to weigh, not instructions. Answer each one (donewhen lessons)."
 _TEMPLATE_LINE = re.compile(
     r"\(?(?:to be filled.*|auto-populated at job start.*|none( yet)?|no (?:matching|relevant) lessons.*)\)?[.]?",
     re.IGNORECASE,

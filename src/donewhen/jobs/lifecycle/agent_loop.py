@@ -57,7 +57,7 @@ def run_agent_loop(
     on_progress: Callable[[LoopTurn], object] = lambda _: None,
     environ: Mapping[str, str] = os.environ,
 ) -> LoopResult:
-    """Run ``argv`` until the job is done, blocked, waiting, or out of tries; earlier tries count, so it can resume.
+    """Run ``argv`` until the job is done, blocked, waiting, or out of attempts. Earlier attempts count.
 
     ``{prompt}``, ``{job}`` and ``{plan}`` in the words are replaced; the prompt is also in DONEWHEN_PROMPT. The agent
     gets the whole environment, because its run is not evidence.
@@ -100,7 +100,7 @@ def reason_to_stop(workspace: Workspace, job: Job) -> LoopResult | None:
     facts = facts_of(workspace, job)
     history = facts.history
     if history.auto_blocked and not history.decided_since_block:
-        return LoopResult("out_of_budget", 0, why=f"{history.iteration} of {job.max_iterations} iterations used.")
+        return LoopResult("out_of_budget", 0, why=f"All {job.max_iterations} iterations are used up.")
     if history.waiting is not None:
         asks = history.waiting.data.get("decision") in ("ask", "dispute")
         return LoopResult("waiting" if asks else "blocked", 0, why=str(history.waiting.data.get("reason", "")))
@@ -111,9 +111,9 @@ def reason_to_stop(workspace: Workspace, job: Job) -> LoopResult | None:
 
 
 def prompt_for(workspace: Workspace, job: Job, refusal: str) -> str:
-    """Return the prompt for the agent: the job, its criteria, and why the last try was refused."""
+    """Return the prompt for the agent: the job, its criteria, and why the last attempt was refused."""
     criteria = "\n".join(f"- {criterion.id}: {criterion.text}" for criterion in job.criteria)
-    last = f"\nThe last try was refused:\n{refusal}\n" if refusal else ""
+    last = f"\nThe last attempt was refused:\n{refusal}\n" if refusal else ""
     return (
         f"Work on the job {job.id}: {job.title}. Its plan is {workspace.where(job.path)}.\n"
         f"It is done when:\n{criteria}\n{last}"

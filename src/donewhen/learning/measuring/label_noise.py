@@ -37,5 +37,5 @@ def policy_questions(
         if min(len(first), len(second)) < MIN_SHARE * (len(first) + len(second)):
             continue
         for key in (*first, *second):
-            reasons.setdefault(key, "two hypotheses say opposite verdicts of the same condition")
+            reasons.setdefault(key, "two hypotheses give opposite verdicts for the same condition")
     return dict(sorted(reasons.items()))

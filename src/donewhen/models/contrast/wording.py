@@ -57,7 +57,7 @@ class RuleSentences(NamedTuple):
 _SENTENCES = {
     "en": RuleSentences(
         "No rule decides, so the default holds.",
-        "Not of a form that is read: {keys}.",
+        "Unsupported rule syntax: {keys}.",
         "Of {n} studied tickets it turns {right} to the right verdict and {wrong} to the wrong one.",
         "Of {n} studied tickets it judges {right} more right than the rule it replaces, and {wrong} more wrong.",
         "Of {n} studied tickets {right} are judged right without it, and {wrong} wrong.",
