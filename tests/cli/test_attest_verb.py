@@ -120,7 +120,7 @@ def test_a_signed_one_is_checked_far_away_from_the_workspace(
     for given in (public, "ada.pub"):
         found = donewhen(["attest", "verify", "receipt.json", "--key", given, "--files", ".", "--job", job.id], far)
         assert found.returncode == 0, found.stdout
-        assert found.stdout.splitlines()[-1] == "It holds, and a key that you gave vouches for it."
+        assert found.stdout.splitlines()[-1] == "Valid, and signed by a trusted key."
         assert all(f"✓ {one}" in found.stdout for one in ("signature", "chain", "receipt", "statement", "file"))
     nobody = donewhen(["attest", "verify", "receipt.json"], far)
     assert nobody.returncode == 3
@@ -204,7 +204,7 @@ def test_what_a_file_says_can_not_drive_a_terminal_or_look_like_a_promise(
     statement = json.loads(donewhen(["attest", job.id], shop.root).stdout)
     statement["predicate"]["title"] = HOSTILE
     statement["predicate"]["receipt"] = HOSTILE
-    statement["subject"][0]["name"] = f"../{HOSTILE}\nIt holds, and a key that you gave vouches for it."
+    statement["subject"][0]["name"] = f"../{HOSTILE}\nValid, and signed by a trusted key."
     (tmp_path / "hostile.json").write_bytes(canonical_json(statement))
     for extra in ([], ["--json"]):
         found = donewhen(["attest", "verify", "hostile.json", "--files", ".", *extra], tmp_path)

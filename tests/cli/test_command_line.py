@@ -49,10 +49,10 @@ def test_help_is_grouped_and_names_every_verb_and_exit_status() -> None:
     shown = run("--help")
     assert shown.returncode == 0
     for word in (
-        "See it work",
-        "Decide",
+        "Demo",
+        "Check whether work is done",
         "Judge: learn from people's verdicts",
-        "Find your way",
+        "Help and diagnosis",
         "demo",
         "check",
         "baseline",

@@ -263,7 +263,7 @@ def test_next_walks_through_the_whole_job(say: Say, job: Job) -> None:
     said = say("next", "--json")
     assert (said.status, said.data["job"], said.data["passed"]) == (0, job.id, True)
     say("complete", job.id)
-    assert say("next").out.strip() == "donewhen status"
+    assert say("next").out.splitlines() == ["No job is in progress, and none can start now.", "donewhen status"]
 
 
 def test_ready_shows_waves_and_the_critical_path(shop: Workspace, say: Say, job: Job) -> None:

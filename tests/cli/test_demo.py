@@ -39,15 +39,15 @@ TRANSCRIPT = (
     "person types ",
     "-003: agreed",
     "2. An agent cheats, in four ways",
-    "Cheat 1: It says done.",
+    "Cheat 1: It claims to be done.",
     "✗ [criterion_failed]",
     "✗ It may not stop: ",
     "✗ tampered",
     "status says 'done', but the ledger says 'in_progress'.",
-    "Cheat 2: It rewrites what was agreed, and agrees to that itself.",
+    "Cheat 2: It changes the agreed terms, and agrees to them itself.",
     "Cheat 3: It deletes the test that fails.",
     "✗ [report_tests_lost]",
-    "Cheat 4: It bends the judge.",
+    "Cheat 4: It adds a rule to the judge.",
     "✗ [agreement_voided]",
     "3. It does the work",
     "-001-DONE</promise>",
@@ -63,19 +63,19 @@ TRANSCRIPT = (
     "epoch 1: training",
     "held-out tickets",
     "Trials on unseen tickets:",
-    "It got better",
+    "The judge got better",
     "donewhen guidance diff reports",
     "donewhen guidance accept reports",
-    "✓ The gates follow step",
+    "✓ The gates use step",
     "5. The judge at the gate",
     "the judge says fail (0:3, guidance step",
     "-003-DONE</promise>",
     "✓ It may stop.",
-    "6. What is left to look at",
+    "6. Anybody can verify the record",
     "the ledger has this completion.",
     ": clean.",
     "Three jobs and a project are done: 4 promises",
-    "This was a temporary folder, and is gone now.",
+    "The temporary folder was removed.",
     "donewhen hooks install --claude",
 )
 
@@ -209,8 +209,8 @@ def test_the_persons_verdict_becomes_a_labelled_ticket(told: Told) -> None:
 
 
 def test_the_judge_refuses_by_the_guidance_that_was_accepted(told: Told) -> None:
-    accepted = next(text for text in texts(told.chapter(4)) if text.startswith("✓ The gates follow step "))
-    step = accepted.removeprefix("✓ The gates follow step ").rstrip(".")
+    accepted = next(text for text in texts(told.chapter(4)) if text.startswith("✓ The gates use step "))
+    step = accepted.removeprefix("✓ The gates use step ").rstrip(".")
     refusal = next(text for text in texts(told.chapter(5)) if text.startswith("[criterion_failed]"))
     assert str(step) in refusal
     assert_sentences(refusal)

@@ -124,7 +124,7 @@ def test_a_model_that_there_is_not_is_named(tmp_path: Path, temporary: Path) -> 
 def test_without_git_it_does_not_begin(tmp_path: Path, temporary: Path) -> None:
     done = demo(cwd=tmp_path, env=surroundings(temporary, PATH=str(tmp_path)))
     assert done.returncode == 2
-    assert "git was not found" in done.stderr
+    assert "git, which was not found" in done.stderr
     assert list(temporary.iterdir()) == []
 
 
@@ -174,7 +174,7 @@ class _Otherwise:
     [
         ({"whole"}, ["complete", "complete"]),
         (set(), ["complete", "complete", "dispute", "review p", "complete"]),
-        ({"bare", "whole"}, ["complete", "The judge let it through. A person who looks again can still say fail, "]),
+        ({"bare", "whole"}, ["complete", "The judge passed it. "]),
     ],
 )
 def test_a_judge_that_sees_it_otherwise_has_people_above_it(passes: set[str], told: list[str]) -> None:

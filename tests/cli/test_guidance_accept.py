@@ -138,7 +138,7 @@ def test_there_must_be_something_to_accept(court: Court, donewhen: Run, tmp_path
 
 def test_from_and_accepted_exclude_each_other(court: Court, donewhen: Run) -> None:
     done = donewhen(["guidance", "diff", "reports", "--accepted", "--from", "0"], court.root)
-    assert (done.returncode, "Either --from or --accepted" in done.stderr) == (2, True)
+    assert (done.returncode, "either --from or --accepted" in done.stderr) == (2, True)
 
 
 # Learning

@@ -215,7 +215,7 @@ def test_the_runtimes_own_variables_say_where_a_persons_hooks_stand(project: Pat
 def test_both_scopes_at_once_are_refused(project: Path, verb: str) -> None:
     ran = hooks(project, verb, "--claude", "--user", "--project")
     assert ran.returncode == 2
-    assert "--user and --project exclude each other." in ran.stderr
+    assert "Give either --user or --project, not both." in ran.stderr
     assert not claude_file(project).exists()
 
 

@@ -44,9 +44,9 @@ def test_it_says_what_it_found_what_it_made_and_what_it_does_not_believe(shop: P
     assert re.fullmatch(r'  task-1 → WI-\d+-001  Boat 1: 1 criterion  says "status Done, 1 of 1 ticked"', lines[1])
     assert re.fullmatch(r'  task-2 → WI-\d+-002  Boat 2: 1 criterion  after task-1  says "status To Do"', lines[2])
     assert_sentences(lines)
-    assert "3 jobs made." in lines
+    assert "3 jobs created." in lines
     again = donewhen(["import", "backlog"], shop)
-    assert "0 jobs made, 3 there already." in again.stdout
+    assert "0 jobs created, 3 already imported." in again.stdout
     assert_sentences(again.stdout)
 
 
@@ -85,7 +85,7 @@ def test_what_is_not_understood_is_no_success_and_the_rest_is_made(shop: Path, d
     (shop / "backlog" / "tasks" / "task-4 - y.md").write_text("no frontmatter\n")
     done = donewhen(["import", "."], shop)
     assert done.returncode == 1
-    assert "3 jobs made." in done.stdout
+    assert "3 jobs created." in done.stdout
     assert "backlog/tasks/task-4 - y.md:1" in done.stdout
 
 
@@ -160,7 +160,7 @@ def test_somebody_at_a_terminal_sees_a_bar_and_then_the_table(shop: Path, as_per
     assert played.status == 0
     assert "jobs" in played.screen
     assert "3/3" in played.screen
-    assert "3 jobs made." in played.screen
+    assert "3 jobs created." in played.screen
 
 
 def test_in_the_big_form_a_workstream_is_named(repository: Path, donewhen: Donewhen) -> None:

@@ -328,7 +328,7 @@ def test_what_was_learned_becomes_the_guidance_of_the_mission_with_its_past(done
 def test_the_commands_that_it_names_do_what_it_says(donewhen: Run, tmp_path: Path, name: str) -> None:
     make_mission(tmp_path / name, 120)
     said = donewhen(["learn", name], tmp_path).stdout
-    for title in ("what changed:", "take it back:"):
+    for title in ("what changed:", "undo it:"):
         command = next(line.split(title)[1] for line in said.splitlines() if title in line)
         done = donewhen(shlex.split(command)[1:], tmp_path)
         assert done.returncode == 0, done.stderr

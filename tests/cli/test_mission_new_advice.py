@@ -14,9 +14,9 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.mark.parametrize(
     ("folder", "told"),
     [
-        ("missions/reports", "name it in a job's criterion: check: judge:reports"),
-        ("missions/my reports", "no check can name 'my reports'"),
-        ("elsewhere/reports", "for jobs to ask it, move it into missions/"),
+        ("missions/reports", "use it in a job's criterion: check: judge:reports"),
+        ("missions/my reports", "rename the folder so that jobs can use it: 'my reports'"),
+        ("elsewhere/reports", "move it to missions/, so that jobs can use it"),
     ],
 )
 def test_it_says_how_jobs_come_to_ask_the_judge(tmp_path: Path, donewhen: Run, folder: str, told: str) -> None:

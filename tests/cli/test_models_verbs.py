@@ -128,7 +128,7 @@ def test_every_model_is_in_the_list_with_what_it_needs(shop: Shop) -> None:
         ("openai:MODEL[@URL]", "no"),
         ("anthropic:MODEL[@URL]", "no"),
     ]
-    assert "toy, not here; donewhen[local] is not installed" in shown.stdout
+    assert "toy, not downloaded; donewhen[local] is not installed" in shown.stdout
     assert "560,000 bytes" in shown.stdout
     assert "The spare weights (MIT)" in shown.stdout
     assert_sentences(shown.stdout)

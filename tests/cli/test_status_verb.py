@@ -126,7 +126,7 @@ def test_add_writes_everything_that_was_given(shop: Workspace, job: Job, donewhe
         ([], "usage", "Missing argument"),
         (["  "], "usage", "title"),
         (["x", "--verify", "a | b"], "usage", "'|'"),
-        (["x", "--criterion", ":: run true"], "usage", "says nothing"),
+        (["x", "--criterion", ":: run true"], "usage", "has no text"),
         (["x", "--criterion", "It works :: run a && b"], "config", "'&'"),
         (["x", "--criterion", "It works :: guess"], "config", "Unknown check"),
         (["x", "--depends-on", "009"], "usage", "009"),

@@ -1,4 +1,4 @@
-"""The command line: one file a verb, and one place that turns what happened into an exit status."""
+"""The command line: one file per verb, and one place that turns every outcome into an exit status."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``donewhen`` with these arguments and give back its exit status."""
+    """Run ``donewhen`` with these arguments and return its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _end_properly_when_asked_to()
     if arguments[:1] == ["hook"]:
@@ -21,13 +21,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _end_properly_when_asked_to() -> None:
-    """A runtime that gives up on us sends a signal; what we have started must end with us."""
+    """Exit on SIGTERM and SIGHUP as on an exception, so that started processes are ended too."""
     import signal
 
     def leave(number: int, frame: object) -> None:
         raise SystemExit(128 + number)
 
-    with suppress(ValueError):  # only a program's main thread may say so
+    with suppress(ValueError):  # only the main thread may set signal handlers
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, leave)

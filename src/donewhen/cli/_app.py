@@ -25,11 +25,11 @@ class Verb(NamedTuple):
 
 
 VERBS: dict[str, dict[str, Verb]] = {
-    "See it work": {
-        "demo": Verb("demo", "Watch an agent cheat and be refused, and a judge learn."),
+    "Demo": {
+        "demo": Verb("demo", "Show how an agent cheats and is refused, and a judge learns."),
     },
-    "Decide": {
-        "check": Verb("check", "Is it done? Files exist, commands succeed, tests pass."),
+    "Check whether work is done": {
+        "check": Verb("check", "Run checks: files exist, commands succeed, tests pass."),
         "baseline": Verb("baseline", "Record which tests exist, so that lost tests are found."),
     },
     "Jobs: agree on what done means": {
@@ -45,16 +45,16 @@ VERBS: dict[str, dict[str, Verb]] = {
         "ready": Verb("plan_check", "List the jobs that can start now.", "ready_"),
         "start": Verb("start", "Start a job."),
         "lessons": Verb("lessons", "Record, find and answer lessons of earlier jobs."),
-        "next": Verb("reward", "Show the next thing to do.", "next_"),
+        "next": Verb("reward", "Show the next command for a job.", "next_"),
         "dispute": Verb("dispute", "Disagree with a refusal: a person decides."),
-        "block": Verb("block", "Set a job aside and record what is in the way."),
+        "block": Verb("block", "Mark a job as blocked and record why."),
         "ask": Verb("ask", "Ask a person about a job, and wait."),
         "loop": Verb("loop", "Run an agent until a job is done, blocked, or out of budget."),
         "complete": Verb("complete", "Complete a job if all gates pass, and print the promise."),
         "promise": Verb("promise", "Check whether a promise is genuine."),
         "reward": Verb("reward", "Show the score of a job and what is missing.", "reward"),
     },
-    "Jobs: show it": {
+    "Jobs: evidence, review and audit": {
         "run": Verb("run", "Run the checks of a job and store the results as evidence."),
         "review": Verb("review", "Review what needs a person, with one key per verdict."),
         "sign-off": Verb("sign_off", "Sign off a criterion that is checked by hand."),
@@ -66,16 +66,16 @@ VERBS: dict[str, dict[str, Verb]] = {
         "attest": Verb("attest", "Create or check a receipt that others can verify."),
         "anchor": Verb("anchor", "Store the ledger's heads in git notes."),
     },
-    "Jobs: with others": {
+    "Jobs: GitHub": {
         "github": Verb("github", "Mirror jobs to GitHub issues, and compare them."),
     },
-    "Jobs: as the scripts of rewards.md call it": {
+    "Jobs: commands of the original tool": {
         "reward-eval": Verb("reward", "Same as reward.", "reward"),
         "truth-eval": Verb("reward", "Evaluate each criterion of a job.", "truth"),
         "plan-check": Verb("plan_check", "Check all plans together.", "check"),
         "job-complete": Verb("complete", "Same as complete."),
     },
-    "Hold agents back": {
+    "Agents: hooks and tools": {
         "hooks": Verb("hooks", "Install the stop hooks of Claude Code and Codex."),
         "hook": Verb("hook", "Answer a hook event (called by agent runtimes)."),
         "mcp": Verb("mcp", "Serve tools for agents over the Model Context Protocol."),
@@ -90,11 +90,11 @@ VERBS: dict[str, dict[str, Verb]] = {
         "guidance": Verb("guidance", "Show, compare and accept the rules of a judge."),
         "models": Verb("models", "List models, and fetch weights for the local one."),
     },
-    "See it on a page": {
+    "Pages": {
         "dashboard": Verb("dashboard", "Write the dashboard page and the task tracker."),
         "serve": Verb("serve", "Serve jobs, missions and the review queue in a browser."),
     },
-    "Find your way": {
+    "Help and diagnosis": {
         "doctor": Verb("doctor", "Check whether donewhen works on this machine."),
         "explain": Verb("explain", "Explain a reason code and what to do about it."),
         "completion": Verb("completion", "Print the shell completion script."),
@@ -152,7 +152,7 @@ def _passed_on(name: str, main: Callable[[list[str]], int]) -> click.Command:
 def common_options(command: Any) -> Any:
     """Add the options that every verb has in common with ``donewhen`` itself."""
     for option in (
-        click.option("--no-color", is_flag=True, expose_value=False, help="Plain text, as with NO_COLOR."),
+        click.option("--no-color", is_flag=True, expose_value=False, help="Print plain text, as with NO_COLOR."),
         click.option("--json", is_flag=True, expose_value=False, help="Print one JSON object on stdout."),
     ):
         command = option(command)

@@ -29,7 +29,7 @@ class ChosenExecutor(NamedTuple):
 def lost_workers(model: Model) -> str | None:
     """A note about workers that were lost while the model answered; None if there were none."""
     lost = getattr(model, "lost", 0)
-    return f"! Ray workers that were lost: {lost}. What they were at was asked again." if lost else None
+    return f"! Ray workers lost: {lost}. Their questions were sent to other workers." if lost else None
 
 
 def executor_options(command: Callable[P, T]) -> Callable[..., T]:

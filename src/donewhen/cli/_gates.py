@@ -18,7 +18,7 @@ def show_promise(output: Output, promise: Promise) -> None:
 
 
 def show_gates(output: Output, evaluation: Evaluation) -> None:
-    """Print one line per gate, with its reasons below and the next command for each closed gate."""
+    """Print one line per gate, then its reasons and, if it is closed, the next command."""
     for gate in evaluation.gates:
         mark, color = ("✓", "green") if gate.passed else ("✗", "red")
         note = f"  {gate.note}" if gate.note else ""
@@ -30,7 +30,7 @@ def show_gates(output: Output, evaluation: Evaluation) -> None:
 
 
 def exit_code(evaluation: Evaluation | None, passed: bool) -> ExitCode:
-    """The exit status: a gate that broke is neither a pass nor a fail."""
+    """The exit status. A gate with an internal error is neither a pass nor a fail."""
     if evaluation is not None and evaluation.broken:
         return ExitCode.INTERNAL
     return ExitCode.PASS if passed else ExitCode.GATE_FAILED

@@ -82,16 +82,16 @@ def find_project(project: Path | None) -> Workspace:
 def ask_for_approval(output: Output, what: str, *, key: Path | None, ci: bool) -> Approval | None:
     """Establish who approves; None if a person was asked and declined."""
     if key is not None and ci:
-        raise UsageError("Either --key or --ci, not both.")
+        raise UsageError("Give either --key or --ci, not both.")
     if key is not None:
         return _by_key(key)
     if ci:
         if not is_ci() or detected_agent() is not None:
-            raise UsageError("--ci works only in CI runs without an agent, and this does not look like one.")
+            raise UsageError("--ci works only in CI without an agent, which was not detected here.")
         return Approval(Actor(os.environ.get("GITHUB_ACTOR") or "ci", "ci"))
     sign = detected_agent()
     if sign is not None or not is_at_terminal():
-        why = f"{sign} shows that an agent is at work" if sign else "nobody is at a terminal"
+        why = f"{sign} shows that an agent is running" if sign else "nobody is at a terminal"
         output.note(f"Recorded as an agent's action, which has no effect: {why}.")
         return Approval(unproved_actor())
     word = f"{secrets.choice(_WORDS)}-{secrets.choice(_WORDS)}"
@@ -113,7 +113,7 @@ def passphrase_for(path: Path, *, confirm: bool = False) -> str:
     if given is not None:
         return given
     if not is_at_terminal():
-        raise UsageError(f"The key's passphrase is needed: at a terminal, or in {PASSPHRASE}.", where=str(path))
+        raise UsageError(f"The key needs its passphrase: type it at a terminal, or set {PASSPHRASE}.", where=str(path))
     typed: str = click.prompt("passphrase", prompt_suffix=": ", hide_input=True, err=True, confirmation_prompt=confirm)
     return typed
 

@@ -51,9 +51,9 @@ def open_metered_model(mission: Mission, model: Model, output: Output) -> Iterat
 
 def budget_finding(error: BudgetError, asking: MeteredModel, progress: str) -> Finding:
     """The finding for a budget that is used up."""
-    kept = "" if asking.free else " What was answered is kept, and not paid for again."
+    kept = "" if asking.free else " Answers so far are cached and not paid for again."
     allowed = f"budget.{error.limit} in mission.toml" + (" or --max-calls" if error.limit == "calls" else "")
-    return Finding(error.code, f"{error.message} {progress}", next=f"Raise {allowed}, and run it again.{kept}")
+    return Finding(error.code, f"{error.message} {progress}", next=f"Raise {allowed} and run again.{kept}")
 
 
 def _answers(mission: Mission, output: Output) -> AnswerStore | None:

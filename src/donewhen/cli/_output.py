@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass
 class Output:
-    """How output is written. The options may stand anywhere on the command line."""
+    """How output is written. The options are valid anywhere on the command line."""
 
     json: bool = False
     color: bool = True
@@ -75,7 +75,7 @@ class Output:
     ) -> ExitCode:
         """End a command: print the JSON envelope if --json was given, and return the exit status.
 
-        Only where ``promising``, something in it may look like a promise.
+        Promise tags in the data are escaped, unless ``promising``.
         """
         if self.json:
             envelope = {
@@ -123,7 +123,7 @@ class Output:
 def harmless_text(text: str) -> str:
     """Escape control characters and anything that looks like a promise in JSON text; the data stay the same."""
     text = re.sub(r"<(?=/?promise>)", r"\\u003c", text)
-    # On GitHub, a line with this in it can be a command to the runner.
+    # In GitHub Actions, a line with "##[" can be a command to the runner.
     text = text.replace("##[", "#\\u0023[")
     if not text.isprintable():
         text = "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)

@@ -1,4 +1,4 @@
-"""What `block` and `ask` share: a job is set aside, and the entry is shown."""
+"""Shared by `block` and `ask`: block a job and print the entry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from donewhen.jobs.lifecycle.rest import set_job_aside
 
 
 def set_aside(output: Output, job: str, project: Path | None, *, reason: str = "", question: str = "") -> ExitCode:
-    """Block a job for a reason or with a question, and show what is on record now."""
+    """Block a job with a reason or a question, and print the entry."""
     workspace = find_project(project)
     entry = set_job_aside(workspace, job, unproved_actor(), reason=reason, question=question)
     blocked = workspace.job(job)

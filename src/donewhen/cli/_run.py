@@ -31,7 +31,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except (click.Abort, KeyboardInterrupt):
-        return output.fail(ExitCode.INTERRUPTED, Finding("interrupted", "Interrupted; nothing was left half done."))
+        return output.fail(ExitCode.INTERRUPTED, Finding("interrupted", "Interrupted. Nothing was left half-written."))
     except click.ClickException as error:
         if not output.json and (help_text := _help_of(error)):
             click.echo(help_text, err=True)
@@ -58,7 +58,7 @@ def _usage_finding(error: click.ClickException) -> Finding:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "donewhen"
     if _help_of(error):
-        return Finding("usage", f"{path} does nothing by itself: name one of its commands.", next=f"{path} --help")
+        return Finding("usage", f"{path} needs a command.", next=f"{path} --help")
     return Finding("usage", error.format_message(), next=f"{path} --help")
 
 
@@ -71,7 +71,7 @@ def _internal_finding(error: Exception, arguments: Sequence[str]) -> Finding:
     from donewhen.foundation.crash_log import write_crash_log
 
     log = write_crash_log(error, ["donewhen", *arguments])
-    advice = f"Report it with the crash log: {log}" if log else "Run it again with DONEWHEN_DEBUG=1 for the traceback."
+    advice = f"Report it with the crash log: {log}" if log else "Run again with DONEWHEN_DEBUG=1 for the traceback."
     return Finding("internal", f"Internal error in donewhen: {type(error).__name__}: {error}", next=advice)
 
 

@@ -94,7 +94,7 @@ def command(
 def _criterion(text: str) -> str:
     words, _, check = (one_line(part, 2000) for part in text.partition("::"))
     if not words:
-        raise UsageError(f"The criterion {text!r} says nothing.")
+        raise UsageError(f"The criterion {text!r} has no text.")
     if not check:
         return words
     parse_check(check, "--criterion")

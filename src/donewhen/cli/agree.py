@@ -37,8 +37,8 @@ def command(
 ) -> ExitCode:
     """Seal what done means: for the given JOBs, or for everything that is not agreed yet.
 
-    It shows what is being agreed to (as a difference, where it was agreed before) and asks you to type a word. From
-    then on more may be asked for, but nothing may be loosened or removed without you.
+    Shows the terms (or the changes since the last agreement) and asks you to type a word. After that, terms can be
+    tightened freely; loosening them needs a new agreement.
     """
     workspace = find_project(project)
     refused: list[Finding] = []
@@ -56,14 +56,14 @@ def command(
     for proposal in ready:
         _show(output, proposal)
     refused += [
-        Finding(problem.code, problem.message, problem.where, "Repair it, then: donewhen agree")
+        Finding(problem.code, problem.message, problem.where, "Fix it, then: donewhen agree")
         for proposal in open_proposals
         for problem in proposal.problems
     ]
     for finding in refused:
         output.say(f"✗ {finding.where}: {finding.message}", fg="red")
     if not ready:
-        output.say("Nothing was agreed." if refused else "Everything is agreed already.", bold=True)
+        output.say("Nothing was agreed." if refused else "Everything is already agreed.", bold=True)
         return output.finish(ExitCode.GATE_FAILED if refused else ExitCode.PASS, {"agreed": []}, refused)
     approval = ask_for_approval(output, "agree to this", key=key, ci=ci)
     if approval is None:
@@ -84,7 +84,7 @@ def command(
         finding = Finding(
             FindingCode.APPROVER,
             f"It was recorded for {approval.by.name} ({approval.by.kind}), whose approval does not count here.",
-            next="Let a person run: donewhen agree",
+            next="A person has to run: donewhen agree",
         )
         output.say(finding.message, fg="yellow")
         output.say(f"  next: {finding.next}", dim=True)

@@ -21,8 +21,8 @@ from donewhen.jobs.record.anchors import anchor_lines, write_note
 def command(output: Output, trailer: bool, project: Path | None) -> ExitCode:
     """Write the heads of the ledger into a git note (refs/notes/donewhen) on the current commit.
 
-    A ledger that is written anew later does not fit them, which `donewhen audit` reports. Push the notes to where its
-    writer can't change them: git push origin refs/notes/donewhen
+    A rewritten ledger no longer matches the note, and `donewhen audit` reports that. Push the notes to a remote that
+    the agent can't rewrite: git push origin refs/notes/donewhen
     """
     workspace = find_project(project)
     ledger = workspace.ledger

@@ -21,14 +21,14 @@ from donewhen.jobs.receipts.attestation_file import MAX_BYTES, AttestationFormEr
 _MARKS: dict[State, tuple[str, str]] = {"holds": ("✓", "green"), "open": ("?", "yellow"), "broken": ("✗", "red")}
 _STATUS = {"holds": ExitCode.PASS, "open": ExitCode.INTERNAL, "broken": ExitCode.GATE_FAILED}
 _TOLD = {
-    "holds": "It holds, and a key that you gave vouches for it.",
-    "open": "Unverified: it holds together, but nobody whom you know vouches for it.",
-    "broken": "It does not hold.",
+    "holds": "Valid, and signed by a trusted key.",
+    "open": "Unverified: valid, but not signed by a trusted key.",
+    "broken": "Invalid.",
 }
 
 
 class _JobOrVerb(click.Group):
-    """Treat `attest JOB` as `attest create JOB`: a first word that is not a subcommand is a job."""
+    """Treat `attest JOB` as `attest job JOB`: a first word that is not a subcommand is a job."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
@@ -43,8 +43,9 @@ class _JobOrVerb(click.Group):
 def command() -> None:
     """Create a receipt that others can verify, or check one.
 
-    `donewhen attest JOB` writes an in-toto Statement about a job that is done: its outputs by content, the contract,
-    how each criterion was shown, and the job's chain. `donewhen attest verify FILE` checks one without the workspace.
+    `donewhen attest JOB` writes an in-toto Statement about a completed job: the hashes of its outputs, the contract,
+    the evidence for each criterion, and the job's ledger chain. `donewhen attest verify FILE` checks such a file
+    without the workspace.
 
     \b
     donewhen attest 001 --out receipt.json
@@ -68,10 +69,10 @@ def command() -> None:
 @common_options
 @click.pass_obj
 def attest(output: Output, job: str, out: Path | None, key: Path | None, project: Path | None) -> ExitCode:
-    """Attest that JOB is done, if it is done now. `donewhen attest JOB` is enough.
+    """Attest that JOB is done. Short form: `donewhen attest JOB`.
 
-    Refused, with nothing written, where the completion does not stand any more, or an output is another than then.
-    With a key it is a signed envelope (DSSE), which says that whoever holds the key vouches for it.
+    Fails without writing anything if the completion is no longer valid or an output has changed. With --key, the
+    statement is written as a signed DSSE envelope.
     """
     from donewhen.jobs.receipts.attesting import attest_job
 
@@ -120,10 +121,10 @@ def attest(output: Output, job: str, out: Path | None, key: Path | None, project
 @common_options
 @click.pass_obj
 def verify(output: Output, file: Path, keys: tuple[str, ...], files: Path | None, job: str | None) -> ExitCode:
-    """Check an attestation. FILE may be - for standard input; no workspace, no git and no network is needed.
+    """Check an attestation. FILE may be - for standard input. No workspace, git or network is needed.
 
-    Exit status 0 only where it holds and a key that you gave has signed it; 3 where it holds together but nobody whom
-    you know vouches for it; 1 where something does not hold; 2 where it can't be read.
+    Exit status: 0 if it is valid and signed by a trusted key; 3 if it is valid, but not signed by a trusted key; 1 if
+    it is invalid; 2 if it can't be read.
     """
     from donewhen.jobs.ledger.signing import public_key
 
@@ -171,7 +172,7 @@ def _write(path: Path, document: bytes) -> None:
 
     try:
         if path.is_symlink() or (path.exists() and not path.is_file()):
-            raise UsageError("There is something that is not a file, and it is not replaced.", where=str(path))
+            raise UsageError("The path exists and is not a regular file.", where=str(path))
         write_atomically(path, document)
     except OSError as error:
         raise UsageError(f"The attestation can't be written: {error.strerror}.", where=str(path)) from error

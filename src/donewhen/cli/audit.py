@@ -18,10 +18,9 @@ from donewhen.jobs.audit.audit import audit_workspace
 @common_options
 @click.pass_obj
 def command(output: Output, project: Path | None) -> ExitCode:
-    """Check that the record holds: every chain of the ledger, every plan file against it, every piece of evidence
-    under its name, what is committed, and heads that are kept elsewhere.
+    """Verify the hash chains, plan files, evidence hashes, labels, the committed ledger and its anchors.
 
-    It reads contents only, so it says the same in a fresh clone. Warnings do not fail it.
+    Only file contents count, so the result is the same in a fresh clone. Warnings don't change the exit status.
     """
     workspace = find_project(project)
     with output.progress("audit"):

@@ -50,15 +50,15 @@ def command(
 ) -> ExitCode:
     """Judge every labelled ticket of MISSION once and compare with the labels. Nothing is learned or changed.
 
-    This tells how far a judge can be relied on before anybody trusts it: accuracy, agreement beyond chance, how often
-    it lets bad work through, and whether it beats counting words.
+    The report shows accuracy, agreement beyond chance, the rate of false releases (bad work that passes), and whether
+    the judge is better than word counts.
 
-    Answers that cost something are kept with the mission: begun again, it pays only for what was not answered. Where
-    the mission's budget is used up before all tickets are judged, there is no report, and the exit status is 1.
+    Paid answers are cached with the mission, so a second run pays only for new questions. If the mission's budget is
+    used up before all tickets are judged, there is no report, and the exit status is 1.
     """
     for path in (page, out):
         if path is not None and not path.parent.is_dir():
-            raise UsageError("There is no folder for the report.", where=str(path))
+            raise UsageError("The folder of the report does not exist.", where=str(path))
     found = with_max_calls(read_mission(mission), max_calls)
     chosen = guidance_at(found, guidance)
     asked = executor.open(model or found.settings.model)
@@ -76,7 +76,7 @@ def command(
         try:
             report = asyncio.run(audit_judge(found, chosen, asking, advance))
         except BudgetError as error:
-            message = f"{done} ticket(s) were judged; of half an audit nothing is reported."
+            message = f"{done} ticket(s) were judged. The audit is incomplete, so there is no report."
             return output.fail(error.exit_code, budget_finding(error, asking, message))
     if lost := lost_workers(asked):
         output.note(lost)

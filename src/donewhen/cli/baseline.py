@@ -20,7 +20,7 @@ from donewhen.runtime import Session
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="File to write the baseline to."
 )
-@click.option("--accept-losses", is_flag=True, help="Replace the baseline even if tests are gone.")
+@click.option("--accept-losses", is_flag=True, help="Replace the baseline even if tests are missing.")
 @click.option("--pass-env", multiple=True, metavar="NAME", help="Pass this environment variable to the command.")
 @click.option(
     "--timeout",
@@ -46,8 +46,8 @@ def command(
     \b
     donewhen baseline --out tests/baseline.json -- python -m pytest --junitxml={junit}
 
-    Only a good run makes a baseline: tests that fail, or no tests at all, are refused, and so is losing tests of an
-    existing baseline, unless you accept it.
+    The baseline is written only if the tests pass, at least one test ran, and no test of an existing baseline is lost
+    (unless --accept-losses is given).
     """
     checker = suite_checker(shlex.join(argv), baseline=None, timeout=timeout, pass_env=pass_env)
     context = TaskCompletionContext(session=Session(), filesystem=HostFilesystem(Path.cwd()))
@@ -65,10 +65,10 @@ def command(
             ExitCode.GATE_FAILED,
             Finding(
                 "tests_lost",
-                f"{len(lost)} test(s) of the old baseline are gone or skipped now: {', '.join(lost[:5])}"
+                f"{len(lost)} test(s) of the old baseline are missing or newly skipped: {', '.join(lost[:5])}"
                 + ("…" if len(lost) > 5 else ""),
                 where=str(out),
-                next="Bring them back, or accept the loss with --accept-losses.",
+                next="Restore them, or accept the loss with --accept-losses.",
             ),
         )
     new.save(out)

@@ -1,4 +1,4 @@
-"""`donewhen block`: set a job aside because something is in the way."""
+"""`donewhen block`: mark a job as blocked, with the reason."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from donewhen.foundation.errors import ExitCode
 
 @click.command()
 @job_argument
-@click.option("--reason", required=True, help="What is in the way. It goes on record.")
+@click.option("--reason", required=True, help="What blocks the job. Recorded in the ledger.")
 @project_option
 @common_options
 @click.pass_obj
 def command(output: Output, job: str, reason: str, project: Path | None) -> ExitCode:
-    """Set JOB aside and record what is in the way. An agent may stop then."""
+    """Mark JOB as blocked and record why. An agent may then stop."""
     return set_aside(output, job, project, reason=reason)

@@ -36,7 +36,7 @@ from donewhen.runtime import Session
     "suites",
     multiple=True,
     metavar="CMD",
-    help="A test command that must succeed, also by its JUnit report; {junit} stands for the report's path.",
+    help="A test command that must succeed, and so must its JUnit report; {junit} is replaced by the report's path.",
 )
 @click.option(
     "--baseline", type=click.Path(dir_okay=False), help="Fail if a test of this baseline is lost or newly skipped."
@@ -63,7 +63,7 @@ def command(
 ) -> ExitCode:
     """Run all given checks. Every one must pass.
 
-    Without options, what the project's settings ask for when an agent stops.
+    Without options, runs the checks of [stop] in the settings.
 
     \b
     donewhen check
@@ -78,7 +78,7 @@ def command(
     ]
     checks += [(text, suite_checker(text, baseline=baseline, timeout=timeout, pass_env=pass_env)) for text in suites]
     if baseline is not None and not suites:
-        raise UsageError("--baseline needs --tests: it is compared with a test report.")
+        raise UsageError("--baseline needs --tests: the baseline is compared with a test report.")
     root = Path.cwd()
     if not checks:
         settings = load(root)

@@ -23,9 +23,9 @@ from donewhen.jobs.lifecycle.completion import Completion, complete
 def command(output: Output, job: str, project: Path | None) -> ExitCode:
     """Complete JOB: run stale checks, evaluate every gate, record the result, and print the promise if all pass.
 
-    The promise and its receipt are printed exactly when the job is done. Otherwise every closed gate is shown with its
-    next command, the try is counted, and a job without tries left becomes blocked. A job that is done and still valid
-    gets its promise again.
+    The promise and its receipt are printed only if the job is done. Otherwise every closed gate is shown with its next
+    command, the attempt is counted, and a job without attempts left becomes blocked. For a job that is done and still
+    valid, the promise is printed again.
     """
     workspace = find_project(project)
     with output.progress("collecting evidence"):
@@ -35,7 +35,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         show_gates(output, result.evaluation)
     for invalidated in result.invalidated:
         output.say(
-            f"  {invalidated.id} is not done any more: {' → '.join(invalidated.chain)}: {invalidated.why}", fg="yellow"
+            f"  {invalidated.id} is no longer done: {' → '.join(invalidated.chain)}: {invalidated.why}", fg="yellow"
         )
     for promise in (result.promise, *result.cascade):
         if promise is not None:

@@ -16,7 +16,7 @@ _WHERE = {
 }
 
 
-@click.command(epilog="\b\nTo switch it on:\n" + "\n".join(f"  {shell}: {line}" for shell, line in _WHERE.items()))
+@click.command(epilog="\b\nTo enable it:\n" + "\n".join(f"  {shell}: {line}" for shell, line in _WHERE.items()))
 @click.argument("shell", type=click.Choice(list(_WHERE)))
 @common_options
 @click.pass_obj

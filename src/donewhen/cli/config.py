@@ -20,7 +20,7 @@ from donewhen.foundation.errors import ExitCode
 def command() -> None:
     """Show the project's settings.
 
-    They stand in donewhen.toml, or under [tool.donewhen] in pyproject.toml, of this folder or the nearest one above.
+    The settings are in donewhen.toml, or under [tool.donewhen] in pyproject.toml, in this folder or the nearest parent.
     """
 
 

@@ -28,7 +28,7 @@ def command() -> None:
 @common_options
 @click.pass_obj
 def show(output: Output, job: str | None, project: Path | None) -> ExitCode:
-    """Print the sealed terms of JOB or of the project; if nothing is sealed, the terms that would be."""
+    """Print the sealed terms of JOB or of the project; if there are none, the terms that would be sealed."""
     workspace = find_project(project)
     proposal = _proposal(workspace, job)
     agreement = proposal.agreement
@@ -51,9 +51,9 @@ def show(output: Output, job: str | None, project: Path | None) -> ExitCode:
 @common_options
 @click.pass_obj
 def diff(output: Output, job: str | None, project: Path | None) -> ExitCode:
-    """Print what has changed since JOB was agreed; without JOB, for the project and all jobs that changed.
+    """Print what has changed since JOB was agreed; without JOB, for the project and all changed jobs.
 
-    Exit status 1 when something was loosened or removed, or was never agreed.
+    Exit status 1 if terms were loosened or removed, or were never agreed.
     """
     workspace = find_project(project)
     findings: list[Finding] = []

@@ -27,8 +27,8 @@ from donewhen.jobs.board.views import dashboard_path, rebuild_views
 def command(output: Output, opening: bool, project: Path | None) -> ExitCode:
     """Rebuild the dashboard and the task tracker from all plans and ledger chains.
 
-    Every command that writes keeps both up to date, so this is needed after somebody has edited plans, or has merged
-    branches. The page is one file that loads nothing; send it to whom you like. No plan file is touched.
+    Every command that writes keeps both up to date, so this is needed only after plans were edited by hand or branches
+    were merged. The page is one self-contained file that you can send to others. Plan files are not changed.
 
     \b
     donewhen dashboard
@@ -36,7 +36,7 @@ def command(output: Output, opening: bool, project: Path | None) -> ExitCode:
     donewhen dashboard --json
     """
     workspace = find_project(project)
-    with output.progress("looking at the jobs"):
+    with output.progress("reading the jobs"):
         board = rebuild_views(workspace)
     page = dashboard_path(workspace, "html")
     counts = [f"{count} {name.replace('_', ' ')}" for name, count in board.counts.items() if count]
@@ -49,7 +49,7 @@ def command(output: Output, opening: bool, project: Path | None) -> ExitCode:
     output.say(f"  tracker: {workspace.where(tracker_path(workspace))}")
     opened = opening and _opened(page)
     if opening and not opened:
-        output.note(f"There is no browser that could be opened here; open it yourself: {page}")
+        output.note(f"No browser was found. Open the page yourself: {page}")
     data = {
         "page": str(page),
         "tracker": str(tracker_path(workspace)),
@@ -60,8 +60,7 @@ def command(output: Output, opening: bool, project: Path | None) -> ExitCode:
 
 
 def _opened(page: Path) -> bool:
-    """Whether a browser took it. Nobody waits for one to be closed, and one in the terminal, which would take the
-    terminal, is not asked."""
+    """Open a page in a browser without waiting for it. Text browsers are not used, unless BROWSER names one."""
     with suppress(webbrowser.Error, OSError):
         found = webbrowser.get()
         if type(found) is not webbrowser.GenericBrowser:

@@ -23,11 +23,13 @@ from donewhen.jobs.plan.job import STAKES
 @click.option("--rescope", is_flag=True, help="The job will be agreed again with other criteria.")
 @click.option("--split", is_flag=True, help="The job will be split into others.")
 @click.option(
-    "--stakes", type=click.Choice(STAKES), help="Change the stakes; target and budget follow if they are defaults."
+    "--stakes",
+    type=click.Choice(STAKES),
+    help="Change the stakes; also changes target and budget, unless they were set.",
 )
 @click.option("--target", type=click.IntRange(0, 100), metavar="N", help="Change the target score.")
 @click.option("--cancel", is_flag=True, help="Cancel the job.")
-@click.option("--reason", required=True, help="The reason. It goes on record.")
+@click.option("--reason", required=True, help="The reason. Recorded in the ledger.")
 @approver_options
 @project_option
 @common_options
@@ -48,7 +50,7 @@ def command(
 ) -> ExitCode:
     """Record a decision about JOB and apply it.
 
-    As with agreeing, a person decides. What an agent says is recorded as a proposal.
+    Only a person can decide. A decision by an agent is recorded as a proposal.
 
     \b
     donewhen decide WI-20260214-001 --raise-budget 6 --reason "The API changed under us."
@@ -63,7 +65,7 @@ def command(
     }
     chosen = {kind: value for kind, value in given.items() if value is not None}
     if len(chosen) != 1:
-        raise UsageError("Decide one thing: --raise-budget, --rescope, --split, --stakes, --target or --cancel.")
+        raise UsageError("Give exactly one of --raise-budget, --rescope, --split, --stakes, --target or --cancel.")
     kind, value = next(iter(chosen.items()))
     workspace = find_project(project)
     found = workspace.job(job)
@@ -99,7 +101,7 @@ def show_decision(output: Output, decided: DecisionRecord) -> ExitCode:
     finding = Finding(
         FindingCode.APPROVER,
         f"It was recorded for {entry.by.name} ({entry.by.kind}), whose decision does not count here.",
-        next="Let a person decide it at a terminal.",
+        next="A person has to decide it at a terminal.",
     )
     output.say(f"  {finding.message}", fg="yellow")
     return output.finish(ExitCode.GATE_FAILED, data, [finding])

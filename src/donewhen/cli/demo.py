@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _WIDEST = 110
 _BEFORE = (
-    "An agent has three jobs in a small repository. It is a script, and so is the person: they type what you would. "
-    "All else is real."
+    "An agent has three jobs in a small repository. The agent and the person are scripts that type what you would. "
+    "Everything else is real."
 )
 
 
@@ -44,11 +44,11 @@ _BEFORE = (
 @common_options
 @click.pass_obj
 def command(output: Output, fast: bool, folder: Path | None, model: str) -> ExitCode:
-    """Watch an agent cheat and be refused, do its work, and be judged by a judge that learns from people.
+    """Show how an agent cheats and is refused, does its work, and is judged by a judge that learns from people.
 
-    The agent is a script, and so is the person: they type what you would. The tickets that the judge learns from are
-    made up. Everything else is real: the repository, the commands, the tests, the terminal at which the person agrees,
-    what the judge learns, and every number. With contrast, no model is fetched and no key is needed.
+    The agent and the person are scripts that type what you would, and the tickets for the judge are made up. Everything
+    else is real: the repository, the commands, the tests, the terminal, the learned rules, and every number. The
+    default model contrast needs no download and no key.
     """
     from rich.console import Console
 
@@ -57,7 +57,7 @@ def command(output: Output, fast: bool, folder: Path | None, model: str) -> Exit
     from donewhen.demo.storyteller import Storyteller
 
     columns = min(_WIDEST, shutil.get_terminal_size((100, 24)).columns)
-    # Without colour there is nothing bold or dim, either: plain text.
+    # Without colour, bold and dim are switched off, too.
     console = Console(color_system="auto" if output.color else None, highlight=False, quiet=output.json, width=columns)
     watched = not output.json and sys.stdout.isatty() and sys.stderr.isatty()
     teller = Storyteller(console, slowly=watched and not fast)
@@ -79,7 +79,7 @@ def _place(folder: Path | None) -> Iterator[Path]:
             yield Path(made).resolve()
         return
     if folder.exists() and any(folder.iterdir()):
-        raise UsageError("The folder of the demo must be new or empty.", where=str(folder))
+        raise UsageError("The demo needs a new or empty folder.", where=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     yield folder.resolve()
 
@@ -91,8 +91,8 @@ def _last_words(teller: Storyteller, ending: Ending, place: Path, seconds: float
         teller.say(f"\n[bold]{escape(ending.because)}[/bold]\n")
         return
     teller.say(
-        f"\n[bold]Three jobs and a project are done: {len(ending.promises)} promises that the ledger knows, and not "
-        f"one for what was only said.[/bold] ({seconds:.0f} s)\n"
+        f"\n[bold]Three jobs and a project are done: {len(ending.promises)} promises that are in the ledger, and "
+        f"none for a false claim.[/bold] ({seconds:.0f} s)\n"
     )
     donewhen = _program()
     here = Path.cwd()
@@ -105,9 +105,9 @@ def _last_words(teller: Storyteller, ending: Ending, place: Path, seconds: float
             ("the page, in a browser", f"{donewhen} -C {folder} serve{_extra()}"),
         ]
     else:
-        message = "This was a temporary folder, and is gone now. To keep it, and look at the report and the page:"
+        message = "The temporary folder was removed. To keep the files, the report and the page:"
         rows = [(message, f"{donewhen} demo --folder slugs")]
-    for name, what in (*rows, ("hold your own agent (or --codex)", f"{donewhen} hooks install --claude")):
+    for name, what in (*rows, ("set up your own agent (or --codex)", f"{donewhen} hooks install --claude")):
         teller.say(f"  [dim]{name}[/dim]\n      [cyan]{escape(what)}[/cyan]")
     teller.say("")
 
@@ -129,7 +129,7 @@ def _data(teller: Storyteller, ending: Ending, seconds: float, folder: Path | No
 
 
 def _program() -> str:
-    """The command by which the reader can call donewhen."""
+    """The command that the reader can use to call donewhen."""
     called = sys.argv[0]
     return called if shutil.which("donewhen") is None and Path(called).name == "donewhen" else "donewhen"
 

@@ -21,7 +21,7 @@ from donewhen.jobs.lifecycle.rest import record_dispute
 @common_options
 @click.pass_obj
 def command(output: Output, job: str, reason: str, project: Path | None) -> ExitCode:
-    """Disagree with the refusal to complete JOB. A person decides each criterion; an agent may stop and wait."""
+    """Dispute the refusal to complete JOB. A person decides each criterion; an agent may stop and wait."""
     workspace = find_project(project)
     entry = record_dispute(workspace, job, unproved_actor(), reason)
     disputed = workspace.job(job)

@@ -61,7 +61,7 @@ class Diagnosis:
 @click.pass_obj
 def command(output: Output) -> ExitCode:
     """Check what donewhen needs on this machine, and report what is missing."""
-    with output.progress("trying things"):
+    with output.progress("checking"):
         found = [_tried(examine) for examine in _EXAMINATIONS] + _tried_hooks()
     width = max(len(diagnosis.name) for diagnosis in found)
     for diagnosis in found:
@@ -83,7 +83,7 @@ def command(output: Output) -> ExitCode:
 def _tried(examine: Callable[[], Diagnosis]) -> Diagnosis:
     try:
         return examine()
-    except Exception as error:  # noqa: BLE001 - a broken machine is what a doctor is for
+    except Exception as error:  # noqa: BLE001 - every failure is a diagnosis
         name = examine.__name__.strip("_").replace("_", " ")
         return Diagnosis(name, "broken", f"{type(error).__name__}: {error}")
 
@@ -132,7 +132,7 @@ def _commands() -> Diagnosis:
     hung = run_command([sys.executable, "-c", "import time; time.sleep(60)"], cwd=Path.cwd(), timeout=0.2)
     if hung.ending != "timed_out":
         return Diagnosis("commands", "broken", "a command that hangs could not be stopped")
-    return Diagnosis("commands", "ok", "one was run, and one that hung was killed")
+    return Diagnosis("commands", "ok", "a test command was run, and a hanging one was stopped")
 
 
 def _files() -> Diagnosis:
@@ -143,8 +143,8 @@ def _files() -> Diagnosis:
         if path.read_bytes() != b"new":
             return Diagnosis("files", "broken", f"a file in {folder} could not be replaced")
     if not os.access(Path.cwd(), os.W_OK):
-        return Diagnosis("files", "note", f"the current folder can't be written to: {Path.cwd()}")
-    return Diagnosis("files", "ok", "written and replaced in one step; the current folder can be written to")
+        return Diagnosis("files", "note", f"the current folder is not writable: {Path.cwd()}")
+    return Diagnosis("files", "ok", "atomic replace works; the current folder is writable")
 
 
 def _git() -> Diagnosis:
@@ -172,17 +172,19 @@ def _settings() -> Diagnosis:
             return Diagnosis(
                 "settings",
                 "broken",
-                f"check_timeout {guard.check_timeout:g} is not below the hooks' timeout {HOOK_TIMEOUT}: a runtime lets "
-                "the agent go when its hook takes too long",
+                f"check_timeout {guard.check_timeout:g} is not below the hooks' timeout {HOOK_TIMEOUT}: a runtime "
+                "releases the agent when its hook times out",
                 f"Lower check_timeout in {settings.source}.",
             )
     if not settings.stop.has_checks:
-        return Diagnosis("settings", "note", f"no checks guard a stop in {settings.root}", "Write a [stop] table.")
-    return Diagnosis("settings", "ok", f"{settings.source} guards a stop")
+        return Diagnosis(
+            "settings", "note", f"no checks for a stop are set up in {settings.root}", "Write a [stop] table."
+        )
+    return Diagnosis("settings", "ok", f"{settings.source} has checks for a stop")
 
 
 def _hooks_fire() -> list[Diagnosis]:
-    """Sends a canary event through every installed command line, as the runtime would."""
+    """Send a test event through every installed command line, as the runtime would."""
     root = find_root(Path.cwd())
     found: list[Diagnosis] = []
     scopes: tuple[Scope, Scope] = ("project", "user")
@@ -212,7 +214,7 @@ def _of_scope(runtime: HookTarget, scope: Scope, root: Path) -> list[Diagnosis]:
         try:
             found.append(_trusted(f"{name} trust", stop, root))
         except DonewhenError as error:
-            found.append(Diagnosis(f"{name} trust", "note", f"can't be proved here: {error}"))
+            found.append(Diagnosis(f"{name} trust", "note", f"can't be checked here: {error}"))
     return found
 
 
@@ -220,9 +222,9 @@ def _canaries(name: str, runtime: HookTarget, entries: Sequence[HookEntry], root
     for entry in entries:
         said = _canary(runtime, entry, root)
         if said is not None:
-            detail = f"the installed hook does not fire: {entry.event}: {said}"
+            detail = f"the installed hook does not work: {entry.event}: {said}"
             return Diagnosis(name, "broken", detail, "Run donewhen hooks install again.")
-    return Diagnosis(name, "ok", "the installed hook fires and can hold an agent back")
+    return Diagnosis(name, "ok", "the installed hook runs and can refuse a stop")
 
 
 def _canary(runtime: HookTarget, entry: HookEntry, root: Path) -> str | None:
@@ -264,7 +266,7 @@ def _too_short(name: str, entries: Sequence[HookEntry], root: Path) -> list[Diag
     detail = (
         f"the timeout of {short[0].event}, {short[0].timeout} s, is not above check_timeout, {longest:g} s: a runtime "
     )
-    detail += "lets the agent go when its hook takes too long"
+    detail += "releases the agent when its hook times out"
     return [Diagnosis(f"{name} timeout", "broken", detail, "Run donewhen hooks install again.")]
 
 
@@ -273,7 +275,7 @@ def _trusted(name: str, command_line: str, root: Path) -> Diagnosis:
 
     hooks = listed_hooks(root)
     if hooks is None:
-        return Diagnosis(name, "note", "can't be proved here: codex is not on the PATH", "Look at /hooks in codex.")
+        return Diagnosis(name, "note", "can't be checked here: codex is not on the PATH", "Look at /hooks in codex.")
     states = [hook for hook in hooks if hook.get("command") == command_line and hook.get("eventName") == "stop"]
     if not states:
         why = "Codex does not load it; it reads a project's hooks only when the project is trusted"

@@ -18,9 +18,9 @@ from donewhen.protocols import REASONS
 from donewhen.protocols.reasons import Reason
 
 _LEARNING: dict[str, Reason] = {
-    **{code: Reason(meaning, "Look at reflections.jsonl in the run's folder.") for code, meaning in REJECTIONS.items()},
-    **{code: Reason(meaning, "Look at trials.jsonl in the run's folder.") for code, meaning in TRIALS.items()},
-    **{code: Reason(meaning, "Look at stop_gradient.jsonl in the run's folder.") for code, meaning in QUEUED.items()},
+    **{code: Reason(meaning, "See reflections.jsonl in the run's folder.") for code, meaning in REJECTIONS.items()},
+    **{code: Reason(meaning, "See trials.jsonl in the run's folder.") for code, meaning in TRIALS.items()},
+    **{code: Reason(meaning, "See stop_gradient.jsonl in the run's folder.") for code, meaning in QUEUED.items()},
 }
 _CODES: dict[str, Reason] = _LEARNING | {
     str(code): reason for code, reason in (*GATE_REASONS.items(), *FINDINGS.items(), *REASONS.items())

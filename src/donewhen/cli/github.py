@@ -42,8 +42,8 @@ _wait_option = click.option(
 def command() -> None:
     """Mirror jobs to issues on GitHub, and compare them.
 
-    A job is an issue, a wave a milestone, a status a label. The record decides; an issue only shows it. The token comes
-    from GH_TOKEN or GITHUB_TOKEN (on an Enterprise server GH_ENTERPRISE_TOKEN or GITHUB_ENTERPRISE_TOKEN).
+    A job becomes an issue, a wave a milestone, a status a label. Changes to issues never change jobs. The token is read
+    from GH_TOKEN or GITHUB_TOKEN (on an Enterprise server, GH_ENTERPRISE_TOKEN or GITHUB_ENTERPRISE_TOKEN).
 
     \b
     donewhen github enable --repo owner/name
@@ -67,13 +67,13 @@ def enable(output: Output, repo: str | None, project: Path | None) -> ExitCode:
     workspace = find_project(project)
     name = switch_on(workspace, repo)
     output.say(f"✓ Jobs are mirrored to {name}.", fg="green")
-    output.say("  GitHub parity is part of the score from now on.")
+    output.say("  GitHub parity now counts in the score.")
     state = project_agreement(workspace, workspace.project()).state
     if state == "agreed":
-        output.say("  Once the project is agreed to again, switching it off needs a person: donewhen agree", dim=True)
+        output.say("  After the next agreement, only a person can switch it off: donewhen agree", dim=True)
     elif state == "voided":
         output.say(
-            "  Another repository was agreed to before; a person has to agree to this one: donewhen agree", fg="yellow"
+            "  Another repository was agreed before; a person has to agree to this one: donewhen agree", fg="yellow"
         )
     output.say("  next: donewhen github sync --dry-run", dim=True)
     return output.finish(ExitCode.PASS, {"repo": name, "enabled": True, "agreement": state})
@@ -89,8 +89,8 @@ def enable(output: Output, repo: str | None, project: Path | None) -> ExitCode:
 def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, project: Path | None) -> ExitCode:
     """Update the issues to match the jobs, and record the result.
 
-    What people wrote around our part of an issue's text, and labels that are not ours, stay. A run that is cut off goes
-    on where it stopped.
+    Text that people wrote around the generated part of an issue, and other labels, are not changed. An interrupted sync
+    continues where it stopped.
 
     \b
     donewhen github sync --dry-run
@@ -157,7 +157,7 @@ def parity(output: Output, job: str | None, max_wait: float, project: Path | Non
 
 
 class _Spinner(ExitStack):
-    """Turns until there is something to tell; from then on, what is told shows that it goes on."""
+    """A spinner that disappears when the first line of progress is printed."""
 
     def __init__(self, output: Output) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ class _Spinner(ExitStack):
 
 
 def _known(workspace: Workspace, job: str | None) -> str | None:
-    """The job's id, asked for before anybody else is asked for anything."""
+    """The job's id. An unknown job is an error before any request is sent."""
     return None if job is None else workspace.place(job).id
 
 
@@ -199,11 +199,11 @@ def _unreadable(looked: RemoteIssues) -> Iterator[Finding]:
 
 def _doubled(looked: RemoteIssues) -> Iterator[Finding]:
     for job, numbers in looked.doubled.items():
-        message = f"Issue {', '.join(map(str, numbers))} carries the mark of {job}, too."
+        message = f"Issue {', '.join(map(str, numbers))} is also marked as {job}."
         yield Finding(FindingCode.MIRROR_DOUBLED, message, job, FINDINGS[FindingCode.MIRROR_DOUBLED].next_step)
 
 
 def _nothing(looked: RemoteIssues, mirror: Mirror) -> Iterator[Finding]:
-    """Zero checks is not a pass."""
+    """A finding if there are no jobs: zero checks is not a pass."""
     if not looked.targets and not looked.unreadable:
         yield Finding("no_job", "There are no jobs.", str(mirror.workspace.root), "donewhen add TITLE")

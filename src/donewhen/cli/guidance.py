@@ -35,7 +35,7 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]<>#|~!&@$])")
 
 
 class RuleChange(NamedTuple):
-    """What became of one rule."""
+    """The change of one rule."""
 
     key: str
     kind: Literal["added", "changed", "removed"]
@@ -47,14 +47,14 @@ class RuleChange(NamedTuple):
 def command() -> None:
     """Show the rules of a judge, compare them, and roll back.
 
-    The scaffold, S1, S2, …, is written by people, and nothing changes it. G0, G1, … are learned: each step changes one
-    rule, and every step is kept.
+    The scaffold rules S1, S2, … are written by people; learning never changes them. The rules G0, G1, … are learned:
+    each step changes one rule, and every step is kept.
     """
 
 
 @command.command()
 @mission_argument
-@click.option("--step", type=click.IntRange(min=0), metavar="N", help="The rules at an earlier step.")
+@click.option("--step", type=click.IntRange(min=0), metavar="N", help="Use the rules of an earlier step.")
 @common_options
 @click.pass_obj
 def show(output: Output, mission: Path, step: int | None) -> ExitCode:
@@ -99,7 +99,7 @@ def diff(output: Output, mission: Path, start: int | None, from_accepted: bool, 
     found = read_mission(mission, code=False)
     if from_accepted:
         if start is not None:
-            raise UsageError("Either --from or --accepted, not both.")
+            raise UsageError("Give either --from or --accepted, not both.")
         workspace = find_workspace(found.folder)
         known = accepted_guidance(workspace, gate_mission_name(workspace, found) or found.name, found)
         before = as_accepted(found, known)
@@ -109,7 +109,7 @@ def diff(output: Output, mission: Path, start: int | None, from_accepted: bool, 
     else:
         before = found.initial_guidance() if start is None else guidance_of_step(found, start)
     after = _chosen(found, end)
-    message = "what it began with" if start is None else f"step {start}"
+    message = "initial" if start is None else f"step {start}"
     output.say(f"{found.name}  {message} → step {after.step}", bold=True)
     changes = list(changes_between(before, after))
     _tell_changes(output, changes)
@@ -160,14 +160,14 @@ def log(output: Output, mission: Path, limit: int) -> ExitCode:
 def rollback(output: Output, step: int, mission: Path) -> ExitCode:
     """Restore the rules that MISSION had at STEP.
 
-    Nothing is lost: it is a step of its own, recorded under your name, and can itself be rolled back.
+    The rollback is recorded as a new step under your name, so no step is lost, and it can be rolled back too.
     """
     found = read_mission(mission, code=False)
     if not found.store.exists:
         raise UsageError("Nothing was learned yet, so there is no earlier step.", where=str(found.folder))
     before = found.store.read()
     if step == before.step:
-        raise UsageError(f"Step {step} is where it is.", next_step="donewhen guidance log")
+        raise UsageError(f"The guidance is already at step {step}.", next_step="donewhen guidance log")
     after = found.store.rollback(step, _who())
     output.say(f"{found.name}  step {after.step}: back to step {step}", bold=True)
     changes = list(changes_between(before, after))
@@ -183,25 +183,25 @@ def rollback(output: Output, step: int, mission: Path) -> ExitCode:
 @common_options
 @click.pass_obj
 def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci: bool) -> ExitCode:
-    """Accept the guidance of MISSION, so that the gates follow it.
+    """Accept the guidance of MISSION, so that the gates use it.
 
-    Until somebody has looked at what a judge has learned, the gates of jobs follow the guidance that was accepted last.
-    It shows what would change, and asks you to type a word. MISSION must be one of the project's, in its folder of
-    missions. Where `judge.trial_accepts` was agreed to, guidance that stood its trial is accepted by that.
+    The gates of jobs use the guidance that was accepted last, until a person accepts newer guidance. This command shows
+    the changes and asks you to type a word. MISSION must be in the project's folder of missions. If
+    `judge.trial_accepts` was agreed, guidance that passed its trial is accepted automatically.
     """
     found = read_mission(mission, code=False)
     workspace = find_workspace(found.folder)
     name = gate_mission_name(workspace, found)
     if name is None:
         folder = workspace.settings().judge.missions
-        raise UsageError("No gate asks this mission.", where=str(found.folder), next_step=f"Put it into {folder}/.")
+        raise UsageError("No gate uses this mission.", where=str(found.folder), next_step=f"Move it to {folder}/.")
     if not found.store.exists:
         raise UsageError("Nothing was learned yet, so there is nothing to accept.", where=str(found.folder))
     chosen = _chosen(found, step)
     known = accepted_guidance(workspace, name, found)
     data: dict[str, Any] = {"mission": name, "from": known.step, "to": chosen.step}
     if known.hash == chosen.hash:
-        output.say(f"{name}  the gates already follow step {known.step}, which is the same.", bold=True)
+        output.say(f"{name}  the gates already use this guidance (step {known.step}).", bold=True)
         return output.finish(ExitCode.PASS, data | {"accepted": True, "changes": []})
     before = as_accepted(found, known)
     changes = list(changes_between(before, chosen))
@@ -209,21 +209,19 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     if before is None:
         _say_what_is_lost(output, known.step)
     _tell_changes(output, changes)
-    approval = ask_for_approval(output, "let the gates follow this", key=key, ci=ci)
+    approval = ask_for_approval(output, "let the gates use this guidance", key=key, ci=ci)
     if approval is None:
-        finding = Finding(
-            FindingCode.NOT_DECIDED, "The word didn't match. The gates follow the same guidance as before."
-        )
+        finding = Finding(FindingCode.NOT_DECIDED, "The word didn't match. The gates use the same guidance as before.")
         return output.fail(ExitCode.GATE_FAILED, finding)
     counts = accept_guidance(workspace, name, found, chosen, approval)
     update_views(workspace)
     data |= {"accepted": counts, "by": approval.by._asdict(), "changes": [change._asdict() for change in changes]}
     if counts:
-        output.say(f"✓ The gates follow step {chosen.step}.", fg="green")
+        output.say(f"✓ The gates use step {chosen.step}.", fg="green")
         return output.finish(ExitCode.PASS, data)
     message = f"It was recorded for {approval.by.name} ({approval.by.kind}), whose approval does not count here."
     output.say(message, fg="yellow")
-    next_step = f"Let a person run: donewhen guidance accept {name}"
+    next_step = f"A person has to run: donewhen guidance accept {name}"
     return output.finish(ExitCode.GATE_FAILED, data, [Finding(FindingCode.APPROVER, message, next=next_step)])
 
 
@@ -237,8 +235,10 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     show_default=True,
     help="Format: prompt, Markdown, or JSON.",
 )
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write it to FILE.")
-@click.option("--step", type=click.IntRange(min=0), metavar="N", help="The rules at an earlier step.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write to FILE instead of stdout."
+)
+@click.option("--step", type=click.IntRange(min=0), metavar="N", help="Use the rules of an earlier step.")
 @common_options
 @click.pass_obj
 def export(output: Output, mission: Path, form: Format, out: Path | None, step: int | None) -> ExitCode:
@@ -257,7 +257,7 @@ def export(output: Output, mission: Path, form: Format, out: Path | None, step: 
 
 
 def as_accepted(mission: Mission, known: AcceptedGuidance) -> Guidance | None:
-    """The guidance that the gates follow, word for word; None where it was edited or lost since."""
+    """The accepted guidance; None if that step was edited or lost since."""
     if known.entry is None:
         return mission.initial_guidance()
     try:
@@ -268,12 +268,12 @@ def as_accepted(mission: Mission, known: AcceptedGuidance) -> Guidance | None:
 
 
 def _say_what_is_lost(output: Output, step: int) -> None:
-    message = f"! Step {step} is not what was accepted any more, so every rule is shown, as if all were new."
+    message = f"! Step {step} was changed after it was accepted; all rules are shown."
     output.say(message, fg="yellow")
 
 
 def changes_between(before: Guidance | None, after: Guidance) -> Iterator[RuleChange]:
-    """What differs, by rule, in the order in which rules bind; from nothing, every rule is new."""
+    """Yield the rules that differ, in the order of their keys. If ``before`` is None, every rule is new."""
     old, new = {} if before is None else before.experiences, after.experiences
     for key in sorted_keys({*old, *new}):
         if key not in old:
@@ -285,10 +285,10 @@ def changes_between(before: Guidance | None, after: Guidance) -> Iterator[RuleCh
 
 
 def as_markdown(guidance: Guidance) -> str:
-    """The rules as a page. Their words are anybody's, so none of them is taken for markup."""
+    """The rules as Markdown. Their text is not trusted, so it is escaped."""
     lines = [f"# Guidance: {_escaped(guidance.mission)}", "", f"Step {guidance.step}."]
     if guidance.scaffold:
-        lines += ["", "## Scaffold", "", "These rules bind. Nothing changes them.", ""]
+        lines += ["", "## Scaffold", "", "These rules always apply. Learning never changes them.", ""]
         lines += [f"- **{key}** {_escaped(text)}" for key, text in guidance.scaffold.items()]
     lines += ["", "## Rules", ""]
     for key, text in guidance.learned.items():
@@ -320,12 +320,12 @@ def _chosen(mission: Mission, step: int | None) -> Guidance:
 
 def _title(mission: Mission, guidance: Guidance) -> str:
     if not mission.store.exists:
-        return "nothing was learned yet; this is what it begins with"
+        return "initial rules; nothing was learned yet"
     return f"step {guidance.step}" + (f", {guidance.updated_at}" if guidance.updated_at else "")
 
 
 def _label(mission: Mission, revision: Revision) -> str:
-    """What a change did; an added rule has its key from the guidance that it made."""
+    """The label of a change; for an added rule, with the key that it got."""
     if revision.change.op == "add":
         with suppress(GuidanceError):
             before, after = (mission.store.at(step).experiences for step in (revision.step - 1, revision.step))
@@ -368,5 +368,5 @@ def _who() -> str:
 
 
 def _escaped(text: str) -> str:
-    # A bare address is a link, too.
+    # A bare URL would become a link, too.
     return _MARKDOWN.sub(r"\\\1", one_line(text, _RULE)).replace("://", r":\/\/")

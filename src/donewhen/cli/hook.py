@@ -1,4 +1,4 @@
-"""``donewhen hook``: what runtimes call at every stop. No click here: this is cold-start code."""
+"""``donewhen hook``: called by runtimes at every stop. Without click, because it must start fast."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ HOOK_KINDS: tuple[HookKind, ...] = ("stop", "subagent-stop", "pre-tool-use", "ta
 _USAGE = f"usage: donewhen hook {'|'.join(HOOK_KINDS)} --runtime {'|'.join(HOOK_RUNTIMES)} < event.json"
 _HELP = f"""{_USAGE}
 
-Reads an event of the runtime on standard input and answers on standard output, as one JSON object in the
-runtime's own words. The exit status is 0 whenever the answer was given; an error inside refuses the stop.
+Reads an event from standard input and writes the answer to standard output, as one JSON object in the
+runtime's format. The exit status is 0 if an answer was written; an internal error refuses the stop.
 Without settings ([stop] in donewhen.toml, or [tool.donewhen.stop] in pyproject.toml) every stop is allowed.
 Runtimes call this; to set it up, see: donewhen hooks install --help"""
 
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         folder = Path.cwd()
     except OSError:
-        # The folder was removed under the runtime; the event says where it believes to be.
+        # The current folder was removed; the event has the runtime's folder.
         folder = Path("/")
     answer = respond_to_event(kind, dialect_of(runtime), _event(), os.environ, folder)
     sys.stdout.write(json.dumps(answer) + "\n")
@@ -54,12 +54,12 @@ def _parsed(arguments: Sequence[str]) -> tuple[HookKind, str]:
             known, runtime = None, ""
     if known is not None:
         return known, runtime
-    return _refuse(f"donewhen hook: {' '.join(arguments) or 'nothing'} is not a hook that donewhen knows.\n{_USAGE}")
+    return _refuse(f"donewhen hook: {' '.join(arguments) or 'nothing'} is not a known hook.\n{_USAGE}")
 
 
 def _refuse(message: str) -> NoReturn:
-    # Status 2 with a reason on standard error is how a mistaken hook line still holds an agent back: once, because
-    # nothing is known that could be counted, and some runtimes would be held for ever.
+    # Status 2 with a reason on stderr refuses the stop even if the hook line is wrong. Only once: attempts can't be
+    # counted here, and some runtimes would never be released.
     sys.stderr.write(message + "\n")
     held_already = re.search(r'"stop_hook_active"\s*:\s*true', _event())
     raise SystemExit(1 if held_already else 2)

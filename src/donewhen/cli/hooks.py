@@ -130,19 +130,19 @@ def status_command(output: Output) -> ExitCode:
     unverified = root / ".donewhen" / "state" / "unverified.jsonl"
     count = len(unverified.read_text(encoding="utf-8").splitlines()) if unverified.is_file() else 0
     if count:
-        output.say(f"{count} stop(s) were let through unverified; see {unverified}", fg="yellow")
+        output.say(f"{count} stop(s) were released unverified; see {unverified}", fg="yellow")
     return output.finish(ExitCode.PASS, {"hooks": rows, "unverified_stops": count})
 
 
 def _scope(user: bool, project: bool) -> Scope:
     if user and project:
-        raise UsageError("--user and --project exclude each other.")
+        raise UsageError("Give either --user or --project, not both.")
     return "user" if user else "project"
 
 
 def _chosen(claude: bool, codex: bool, scope: Scope) -> Iterator[tuple[HookTarget, Path, Path]]:
     if not (claude or codex):
-        raise UsageError("Which runtime?", next_step="Give --claude, --codex, or both.")
+        raise UsageError("No runtime given.", next_step="Give --claude, --codex, or both.")
     root = find_root(Path.cwd())
     for name, wanted in (("claude", claude), ("codex", codex)):
         if wanted:

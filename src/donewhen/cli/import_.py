@@ -55,11 +55,11 @@ def command(
 ) -> ExitCode:
     """Create jobs from SOURCE, a file or folder of another tool.
 
-    Whatever the source says is done, is planned here: nothing is taken on trust, and nobody has agreed to anything.
-    Importing again makes what is new, and tells what has changed.
+    Imported jobs always start as planned and not agreed, even if the source says that they are done. Importing again
+    creates new jobs and reports changed ones.
 
     \b
-    donewhen import .                            # what is here: backlog/, specs/, openspec/, feature_list.json
+    donewhen import .                            # detect: backlog/, specs/, openspec/, feature_list.json
     donewhen import backlog --dry-run
     donewhen import feature_list.json --run "python -m pytest -q"
     donewhen import openspec/changes/add-search --from openspec
@@ -117,13 +117,13 @@ def _show(output: Output, done: ImportResult, dry_run: bool) -> None:
         output.say(f"    {finding.where}", dim=True)
     if len(done.findings) > _MOST_FINDINGS:
         output.say(f"  … and {len(done.findings) - _MOST_FINDINGS:,} more; --json has all of them", dim=True)
-    verb = "would be made" if dry_run else "made"
+    verb = "would be created" if dry_run else "created"
     there = len(done.made) - done.new
-    output.say(f"{_jobs(done.new)} {verb}" + (f", {there:,} there already" if there else "") + ".", bold=True)
+    output.say(f"{_jobs(done.new)} {verb}" + (f", {there:,} already imported" if there else "") + ".", bold=True)
     if done.claimed:
         output.say(f"{done.claimed:,} of {len(done.made):,} claimed done; claims are not trusted.")
     if done.new and not dry_run:
-        output.say("  next: read the plans, and agree to what is right: donewhen agree", dim=True)
+        output.say("  next: read the plans, then: donewhen agree", dim=True)
 
 
 def _line(imported_job: ImportedJob, width: int, dry_run: bool) -> str:
@@ -135,7 +135,7 @@ def _line(imported_job: ImportedJob, width: int, dry_run: bool) -> str:
     state = (
         ""
         if imported_job.state == "new"
-        else "  (there already)"
+        else "  (already imported)"
         if imported_job.state == "there"
         else "  (changed in the source)"
     )

@@ -18,7 +18,7 @@ from donewhen.jobs.plan.creating import create_project
 @common_options
 @click.pass_obj
 def command(output: Output, title: str, workstreams: bool) -> ExitCode:
-    """Create a project here: jobs/ beside your code, and .donewhen/ for the ledger and the evidence.
+    """Create a project in this folder: jobs/ for the plans, .donewhen/ for the ledger and the evidence.
 
     \b
     donewhen init --title "Shop"

@@ -45,7 +45,7 @@ _BAR_AFTER = 2.0
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the verdicts to FILE once all are made.",
+    help="Write the verdicts to FILE when all tickets are judged.",
 )
 @click.option("--append", is_flag=True, help="Append each verdict to the --out file at once.")
 @max_calls_option
@@ -67,19 +67,18 @@ def command(
 ) -> ExitCode:
     """Judge the tickets in FILES, or on stdin, by the guidance of MISSION.
 
-    MISSION is a folder; without one, it is this folder. A ticket is a line of JSON with a group_id and a text (or
-    evidence), labelled or not; the label is never shown to the model. With --text, it is a plain text.
+    MISSION is a folder (default: the current folder). A ticket is a line of JSON with a group_id and a text (or
+    evidence). Labels are optional and never shown to the model. With --text, each file is the plain text of one ticket.
 
-    Each verdict is a line of JSON on standard output (on a terminal, a line for people), in the order of the tickets,
-    as soon as it is there; only a few times as many tickets are read ahead as are judged at once. With --json there is
-    one envelope at the end, which holds all of them.
+    Each verdict is printed as soon as it is made, in the order of the tickets: as a line of JSON on stdout, or as text
+    on a terminal. Only a few tickets are read ahead. With --json, one object with all verdicts is printed at the end.
 
-    Answers that cost something are kept with the mission: begun again, it pays only for what was not answered. It
-    stops where the mission's budget is used up.
+    Paid answers are cached with the mission, so a second run pays only for new questions. Judging stops when the
+    mission's budget is used up.
 
-    A bad line is named on standard error and keeps nobody from the others. Exit status: 0 when every ticket was
-    judged, 1 when the model gave no well-formed answer on one (its verdict is null) or the budget was used up, 2 when
-    a line was bad or there was no ticket at all.
+    Bad lines are reported on stderr and skipped. Exit status: 0 if every ticket was judged; 1 if the model gave no
+    well-formed answer for a ticket (its verdict is null) or the budget was used up; 2 if a line was bad or there were
+    no tickets.
 
     \b
     donewhen judge refunds new.jsonl > verdicts.jsonl
@@ -95,9 +94,9 @@ def command(
     if not files:
         files = (Path(STDIN),)
         if os.isatty(0) and not quiet:
-            output.note("Reading from standard input; Ctrl-D ends it.")
+            output.note("Reading from standard input. Press Ctrl-D to end it.")
     if Path(STDIN) in files and sys.stdin is None:
-        raise UsageError("There is no standard input to read from.")
+        raise UsageError("Standard input is closed.")
     tally = Tally()
     collected: list[dict[str, Any]] = []
     problems: list[Finding] = []
@@ -129,7 +128,7 @@ def command(
         try:
             await judged(asking)
         except DonewhenError:
-            # Nothing more will be asked; what is being answered is paid for.
+            # No more calls will follow; wait for those in flight, because they cost money.
             await asking.settled()
             raise
         finally:
@@ -147,7 +146,7 @@ def command(
     if lost := lost_workers(asked):
         output.note(lost)
     if not tally.seen and stopped is None:
-        return output.fail(ExitCode.USAGE, Finding("ticket", "There was no ticket to judge."))
+        return output.fail(ExitCode.USAGE, Finding("ticket", "There are no tickets to judge."))
     if not quiet and not output.json:
         for line in _summary(tally, asking, time.monotonic() - started):
             output.note(line)
@@ -169,7 +168,7 @@ def command(
 
 def _made(tally: Tally, out: Path | None) -> str:
     """How many verdicts were made before it stopped."""
-    kept = f", which are in {part_of(out)}" if out is not None and part_of(out).exists() else ""
+    kept = f" and stored in {part_of(out)}" if out is not None and part_of(out).exists() else ""
     return f"{tally.judged + tally.unjudged} verdict(s) were made{kept}."
 
 
@@ -203,7 +202,7 @@ class Tally:
             self.verdicts[verdict.verdict] += 1
         self.review += verdict.signals.needs_manual_review
         if verdict.label is not None:
-            # No verdict is a wrong verdict: leaving those out would flatter the judge.
+            # A missing verdict counts as wrong: leaving those out would overstate the accuracy.
             self.labelled += 1
             self.right += verdict.verdict == verdict.label
             self.false_releases += verdict.verdict == "pass" != verdict.label
@@ -226,7 +225,7 @@ class Tally:
 def _show(output: Output, verdict: Verdict) -> None:
     color = {"pass": "green", "fail": "red", None: "yellow"}[verdict.verdict]
     votes = f"{verdict.passes}:{verdict.fails}" + (f" ({verdict.malformed} malformed)" if verdict.malformed else "")
-    wrong = f"  but people said {verdict.label}" if verdict.signals.conflict_flag else ""
+    wrong = f"  (label: {verdict.label})" if verdict.signals.conflict_flag else ""
     output.say(f"{verdict.verdict or '-':4}  {verdict.group_id}  {votes}  {verdict.reason}{wrong}", fg=color)
 
 
@@ -235,7 +234,7 @@ def _sorted_out(arguments: tuple[Path, ...]) -> tuple[Path, tuple[Path, ...]]:
     if not arguments:
         return Path(), ()
     first = arguments[0]
-    # A name that is nothing at all is a mistyped mission, unless there is a mission here.
+    # A path that does not exist is a mistyped mission, unless the current folder is a mission.
     nothing = not first.exists() and str(first) != STDIN and not Path(MISSION_FILE).exists()
     if first.is_dir() or first.name == MISSION_FILE or nothing:
         return first, arguments[1:]
@@ -267,7 +266,7 @@ def _texts(files: tuple[Path, ...], mission: str) -> Iterator[Ticket | TicketErr
 
 
 def _opened(path: Path) -> IO[bytes]:
-    # Not sys.stdin: at the end, a program that holds it while a thread still reads from it can't be left.
+    # Not sys.stdin: the interpreter can't exit while a thread is still reading from it.
     return os.fdopen(os.dup(0), "rb") if str(path) == STDIN else path.open("rb")
 
 
@@ -322,7 +321,7 @@ def _ends_in_the_middle(path: Path) -> bool:
 
 
 class _Bar:
-    """A progress bar on stderr, on a terminal, once it takes longer than a moment."""
+    """A progress bar on stderr, if it is a terminal. It appears after two seconds."""
 
     def __init__(
         self, output: Output, tally: Tally, asking: MeteredModel, files: tuple[Path, ...], *, wanted: bool
@@ -374,21 +373,21 @@ class _Bar:
 
 def _summary(tally: Tally, asking: MeteredModel, seconds: float) -> Iterator[str]:
     passes, fails = tally.verdicts["pass"], tally.verdicts["fail"]
-    yield f"{tally.judged} ticket(s) judged in {seconds:.1f} s: {passes} pass, {fails} fail; {tally.review} to look at"
+    yield f"{tally.judged} ticket(s) judged in {seconds:.1f} s: {passes} pass, {fails} fail; {tally.review} to review"
     if tally.accuracy is not None:
         yield (
-            f"  {tally.right} of {tally.labelled} labelled one(s) as people did ({tally.accuracy:.3f}); "
+            f"  {tally.right} of {tally.labelled} labelled ticket(s) match the label ({tally.accuracy:.3f}); "
             f"{tally.false_releases} false release(s), {tally.false_blocks} false block(s)"
         )
     if tally.unjudged:
-        yield f"  {tally.unjudged} could not be judged: no answer was well formed"
+        yield f"  {tally.unjudged} not judged: no well-formed answer"
     if tally.bad:
-        yield f"  {tally.bad} bad line(s), named above"
+        yield f"  {tally.bad} bad line(s), see above"
     if not asking.free:
         yield f"  {_bill(asking.meter)}"
 
 
 def _bill(meter: Meter) -> str:
     cached = f" ({meter.cached_tokens} cached)" if meter.cached_tokens else ""
-    known = f"; {meter.reused} answer(s) were known" if meter.reused else ""
+    known = f"; {meter.reused} answer(s) from the cache" if meter.reused else ""
     return f"{meter.calls} call(s), {meter.tokens} token(s){cached}, cost {meter.cost:.4f}{known}"

@@ -25,11 +25,11 @@ def command() -> None:
 def new(output: Output, path: Path) -> ExitCode:
     """Create an ed25519 key protected by a passphrase.
 
-    Its public half is printed: for `approval.keys` in donewhen.toml, or for those who check what it signs.
+    Prints the public key: for `approval.keys` in donewhen.toml, or for those who verify its signatures.
     """
     public = new_key(path, passphrase_for(path, confirm=True))
     output.say(public)
-    output.say('  next: put it into donewhen.toml ([approval] keys = ["…"]), and let a person agree', dim=True)
+    output.say('  next: add it to donewhen.toml ([approval] keys = ["…"]), then: donewhen agree', dim=True)
     return output.finish(ExitCode.PASS, {"key": public, "path": str(path)})
 
 

@@ -39,11 +39,13 @@ from donewhen.reports.learning_text import learning_text
 @click.option("--model", metavar="NAME", help="Use this model instead of the mission's.")
 @click.option("--epochs", type=click.IntRange(1, 1000), help="Maximum number of epochs.")
 @click.option("--seed", type=click.IntRange(0), help="Split the tickets with another seed.")
-@click.option("--trial", type=click.Choice(["on", "off"]), help="off: apply changes without a trial.")
+@click.option(
+    "--trial", type=click.Choice(["on", "off"]), help="Whether a change needs a trial (default: the mission's setting)."
+)
 @click.option("--max-calls", type=click.IntRange(1), metavar="N", help="Maximum number of model calls of all kinds.")
 @executor_options
 @click.option(
-    "--no-adopt", is_flag=True, help="Don't change the mission's guidance; the run's folder keeps the result."
+    "--no-adopt", is_flag=True, help="Keep the result in the run's folder only; don't change the mission's guidance."
 )
 @click.option("--quiet", is_flag=True, help="Print no progress and no report, only errors.")
 @common_options
@@ -64,11 +66,11 @@ def command(
 ) -> ExitCode:
     """Learn the guidance of MISSION from its labelled tickets.
 
-    Tickets are divided by cluster into three parts. From the first the judge learns; a change of the guidance is made
-    only if it does better on the second; the third is judged twice, before and after, and never otherwise looked at.
+    The tickets are split by cluster into three parts: training, validation (each change must pass a trial on it), and
+    test (judged only before and after learning).
 
-    Everything is written to MISSION/runs as it happens. Ctrl-C ends it cleanly, and --resume goes on: no call that
-    was answered is made again. The report is in the run's folder, as a page and as JSON.
+    Every event is written to MISSION/runs at once. After Ctrl-C, --resume continues the run without repeating answered
+    calls. The report is written to the run's folder, as HTML and JSON.
     """
     found = read_mission(mission)
     going_on = resume or run_name is not None
@@ -84,7 +86,7 @@ def command(
             learned = learn(found, opened, watcher, resume=folder, adopting=not no_adopt)
     except KeyboardInterrupt:
         if folder is None and not _has_begun(found, earlier):
-            message = "Interrupted before anything was done."
+            message = "Interrupted before the run started."
             finding = Finding("interrupted", message, next=f"donewhen learn{_at(mission)}{executor.options}")
             return output.fail(ExitCode.INTERRUPTED, finding)
         again = f"donewhen learn{_at(mission)} --resume"
@@ -117,7 +119,9 @@ def _cut_off(mission: Mission, name: str | None) -> Path:
     if folder is None:
         newest = find_run(mission, None)
         over = " It has ended." if is_over(newest) else ""
-        raise UsageError(f"No run was cut off; the newest is {newest.name}.{over}", next_step="donewhen learn")
+        raise UsageError(
+            f"There is no interrupted run. The newest run is {newest.name}.{over}", next_step="donewhen learn"
+        )
     return folder
 
 
@@ -158,19 +162,19 @@ def _say_what_next(output: Output, learned: LearnResult, page: Path, mission: Pa
     elif learned.guidance is not None:
         output.say(f"The guidance of the mission is now at step {learned.guidance.step}.", bold=True)
         output.say(f"  what changed:  donewhen guidance diff{place}", dim=True)
-        output.say(f"  take it back:  donewhen guidance rollback {learned.report.guidance_before}{place}", dim=True)
+        output.say(f"  undo it:       donewhen guidance rollback {learned.report.guidance_before}{place}", dim=True)
     output.say(f"  the report:    {page}", dim=True)
 
 
 class Followed(NamedTuple):
-    """The step that the gates of a project follow after a run."""
+    """The step that the gates of a project use after a run."""
 
     step: int
     newest: bool
 
 
 def _followed(mission: Mission, learned: LearnResult) -> Followed | None:
-    """The step that the gates follow now. If the contract allows it, guidance that passed its trials is accepted."""
+    """The step that the gates use now. If the contract allows it, guidance that passed its trials is accepted."""
     try:
         workspace = find_workspace(mission.folder)
         name = gate_mission_name(workspace, mission)
@@ -180,7 +184,7 @@ def _followed(mission: Mission, learned: LearnResult) -> Followed | None:
         return None
     guidance = learned.guidance
     if guidance is not None and workspace.settings().judge.trial_accepts and _was_tried(workspace, name, learned):
-        # Without a person's agreement to that, it is on record and has no effect.
+        # Without an agreed `judge.trial_accepts`, the entry has no effect.
         accept_guidance(workspace, name, mission, guidance, Approval(unproved_actor()), run=learned.prepared.id)
         update_views(workspace)
     known = accepted_guidance(workspace, name, mission)
@@ -188,8 +192,10 @@ def _followed(mission: Mission, learned: LearnResult) -> Followed | None:
 
 
 def _was_tried(workspace: Workspace, name: str, learned: LearnResult) -> bool:
-    """Whether the trials of a run speak for all of its guidance: it began with what the gates follow, and each change
-    stood the trial that was agreed to, held by the judge that the gates ask."""
+    """Whether the trials of a run cover all of its guidance.
+
+    They do if it started from the guidance that the gates use, and used the agreed model and trial settings.
+    """
     agreed = read_mission(learned.prepared.mission.folder, code=False)
     ran = learned.prepared.mission.settings
     began = initial_guidance_of(learned.prepared.manifest)
@@ -203,10 +209,10 @@ def _was_tried(workspace: Workspace, name: str, learned: LearnResult) -> bool:
 
 def _say_what_gates_follow(output: Output, followed: Followed, mission: Path) -> None:
     if followed.newest:
-        output.say(f"  the gates:     follow step {followed.step}, which is this", dim=True)
+        output.say(f"  the gates:     use this guidance (step {followed.step})", dim=True)
     else:
-        output.say(f"  the gates:     still follow step {followed.step}", dim=True)
-        output.say(f"  let them:      donewhen guidance accept{_at(mission)}", dim=True)
+        output.say(f"  the gates:     still use step {followed.step}", dim=True)
+        output.say(f"  accept it:     donewhen guidance accept{_at(mission)}", dim=True)
 
 
 def _finished(output: Output, learned: LearnResult, page: Path, followed: Followed | None) -> ExitCode:
@@ -220,9 +226,9 @@ def _finished(output: Output, learned: LearnResult, page: Path, followed: Follow
         "summary": msgspec.to_builtins(learned.report),
     }
     if learned.state.status == "no_usable_reflection":
-        message = "Not one answer of reflection could be used, so nothing was learned."
+        message = "No reflection answer was usable, so nothing was learned."
         where = str(learned.prepared.folder / "reflections.jsonl")
-        finding = Finding("no_usable_reflection", message, where, "Look at the rejections; try another model.")
+        finding = Finding("no_usable_reflection", message, where, "Read the rejections there, or use another model.")
         if not output.json:
             output.fail(ExitCode.GATE_FAILED, finding)
         return output.finish(ExitCode.GATE_FAILED, data, [finding])

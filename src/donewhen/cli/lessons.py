@@ -39,17 +39,17 @@ job_option = click.option("--job", "job", metavar="JOB", help="The job (default:
 
 @click.group()
 def command() -> None:
-    """Record what a job has learned, find it again, and record how it was used.
+    """Record what was learned in a job, search it, and record how it was used.
 
-    Lessons stand in notes/lessons-learned.md. A job that is started is given those of others that fit: they are quoted
-    in its plan, and each wants an answer. What is kept and answered is on record, and counts in the score.
+    Lessons are stored in notes/lessons-learned.md. Relevant lessons are quoted in the plan of a started job; answer
+    each one. Lessons and answers are recorded in the ledger and count in the score.
     """
 
 
 @command.command()
-@click.option("--context", help="The situation, so that others can tell whether it applies to them.")
+@click.option("--context", help="The situation in which the lesson applies.")
 @click.option("--worked", help="What worked.")
-@click.option("--failed", default="", help="What did not.")
+@click.option("--failed", default="", help="What failed.")
 @click.option("--recommendation", help="What to do next time.")
 @click.option("--tag", "tags", multiple=True, metavar="WORD", help="A tag for the topic; may be repeated.")
 @click.option(
@@ -70,7 +70,7 @@ def add(
 ) -> ExitCode:
     """Record a lesson. On a terminal, missing parts are asked for.
 
-    Placeholders, texts with a secret in them, and a lesson that is there already are refused.
+    Placeholders, texts that contain a secret, and duplicate lessons are refused.
 
     \b
     donewhen lessons add --job 001 --tag parsing \\
@@ -97,7 +97,7 @@ def add(
 def adopt_(output: Output, lesson: str, job: str | None, project: Path | None) -> ExitCode:
     """Record a lesson that was added to the file by hand.
 
-    It names JOB, and was written by hand, by another tool, or changed since.
+    The lesson must name JOB. It may also come from another tool, or have been edited since it was recorded.
 
     \b
     donewhen lessons adopt LL-20260214-001 --job 001
@@ -123,8 +123,8 @@ def search(
 ) -> ExitCode:
     """Find lessons, best match first, with the reasons for each match.
 
-    Words in common, tags, jobs that it came from and how often it was used by others decide; among equals the newest
-    comes first.
+    The order depends on common words, tags, the jobs that a lesson came from, and how many jobs used it. Ties are
+    ordered newest first.
 
     \b
     donewhen lessons search newline at the end of a file
@@ -198,12 +198,12 @@ def show(output: Output, lesson: str, project: Path | None) -> ExitCode:
 @command.command()
 @click.argument("lesson", metavar="LL-…")
 @job_option
-@click.option("--how", "said", required=True, help="How it was used. It goes on record.")
+@click.option("--how", "said", required=True, help="How it was used. Recorded in the ledger.")
 @project_option
 @common_options
 @click.pass_obj
 def used(output: Output, lesson: str, job: str | None, said: str, project: Path | None) -> ExitCode:
-    """Record how JOB used a lesson that it was given or that was found.
+    """Record how JOB used a lesson.
 
     \b
     donewhen lessons used LL-20260214-001 --job 002 --how "The test has a file without a newline now."
@@ -214,12 +214,12 @@ def used(output: Output, lesson: str, job: str | None, said: str, project: Path 
 @command.command(name="not-relevant")
 @click.argument("lesson", metavar="LL-…")
 @job_option
-@click.option("--reason", "said", required=True, help="Why it does not apply. It goes on record.")
+@click.option("--reason", "said", required=True, help="Why it does not apply. Recorded in the ledger.")
 @project_option
 @common_options
 @click.pass_obj
 def not_relevant(output: Output, lesson: str, job: str | None, said: str, project: Path | None) -> ExitCode:
-    """Record why a lesson that JOB was given does not apply.
+    """Record why a lesson that was quoted in the plan of JOB does not apply.
 
     \b
     donewhen lessons not-relevant LL-20260214-001 --job 002 --reason "This one reads no files."
@@ -262,11 +262,11 @@ def _told(output: Output, workspace: Workspace, kept: RecordedLesson) -> ExitCod
         update_views(workspace, *(workspace.job(name) for name in kept.recorded))
     output.say(f"{lesson.id}  {workspace.where(lessons_path(workspace))}:{lesson.line}", bold=True)
     if kept.recorded:
-        output.say(f"  on record for {_listed(kept.recorded)}", fg="green")
+        output.say(f"  recorded for {_listed(kept.recorded)}", fg="green")
     if kept.unrecorded:
-        output.say(f"  not on record for {_listed(kept.unrecorded)}: nothing has happened to it here yet", fg="yellow")
+        output.say(f"  not recorded for {_listed(kept.unrecorded)}: the job has no ledger entries yet", fg="yellow")
     if not lesson.linked and not kept.recorded:
-        output.say("  linked to no job; give one with --job", fg="yellow")
+        output.say("  not linked to a job; link one with --job", fg="yellow")
     data = {**_data(lesson), "recorded": list(kept.recorded), "unrecorded": list(kept.unrecorded)}
     return output.finish(ExitCode.PASS, data)
 

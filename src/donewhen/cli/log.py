@@ -37,7 +37,7 @@ def command(output: Output, job: str | None, limit: int, project: Path | None) -
     chains = ledger.chains()
     names = chains if job is None else (job,) if job in chains else (workspace.place(job).id,)
     entries = [(entry.at, name, entry) for name in names for entry in ledger.read(name).entries]
-    # Within a chain the order is the chain's; between chains the times, which are for display, must do.
+    # Entries of one chain keep their order; entries of different chains are ordered by time.
     entries.sort(key=lambda row: row[0])
     shown = entries[-limit:]
     for _, name, entry in shown:

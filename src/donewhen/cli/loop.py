@@ -58,7 +58,7 @@ def command(
     """Run an agent command until JOB is done, blocked, or out of budget.
 
     The gates are evaluated after each run, and the next run gets their reasons. {prompt}, {job} and {plan}
-    in the command are replaced. Ctrl-C also ends the agent; run it again to continue.
+    in the command are replaced. Ctrl-C also ends the agent; run the command again to continue.
 
     \b
     donewhen loop WI-20260214-001 -- claude -p {prompt}
@@ -67,7 +67,7 @@ def command(
 
     def on_progress(turn: LoopTurn) -> None:
         output.say(
-            f"turn {turn.number}: the agent ended with {turn.agent.exit_code} after {turn.agent.seconds:.0f} s",
+            f"turn {turn.number}: the agent exited with {turn.agent.exit_code} after {turn.agent.seconds:.0f} s",
             bold=True,
         )
         if turn.completion.evaluation is not None:

@@ -18,12 +18,14 @@ from donewhen.foundation.errors import ExitCode
 def command(output: Output, project: Path | None) -> ExitCode:
     """Serve the jobs of one project to agents, over the Model Context Protocol on stdin and stdout.
 
-    An agent's runtime starts this. Agents can look at jobs, let the gate run what they have to show, complete them and
-    ask a person. Nothing here agrees, signs off, decides or sets a verdict, and all of it is recorded as an agent's.
+    Agent runtimes start this command. Agents can list jobs, run checks, complete jobs and ask a person. They can't
+    agree, sign off, decide or give verdicts, and everything they do is recorded as an agent's action.
     """
     from donewhen.mcp.server import serve
 
     if sys.stdin.isatty():
-        output.note("Runtimes of agents start this and talk to it here; to end it, press Ctrl-D.")
+        output.note(
+            "This command is for agent runtimes: it reads requests from standard input. Press Ctrl-D to end it."
+        )
     serve((Path.cwd() if project is None else project).resolve())
     return ExitCode.PASS

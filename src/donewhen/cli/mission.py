@@ -47,8 +47,8 @@ _SHOWN = 20
 def command() -> None:
     """Create and check missions: folders with labelled tickets that a judge learns from.
 
-    A mission has mission.toml (language, model, thresholds), initial_guidance.json (the rules to begin with) and
-    tickets.jsonl (what people have labelled pass or fail).
+    A mission has mission.toml (language, model, thresholds), initial_guidance.json (the initial rules) and
+    tickets.jsonl (work that people have labelled pass or fail).
     """
 
 
@@ -88,12 +88,12 @@ def init(
 ) -> ExitCode:
     """Create a mission in DIR from SOURCE, and show how it was read.
 
-    SOURCE is a CSV with a header, a JSONL, or a folder: with texts in folders that are named after their label
-    (pass/ and fail/; a folder in there is one ticket with several texts), or with texts and a labels.csv that has
-    a file and a label in each row. Columns and labels such as ok and nok, 1 and 0, 通过 and 不通过 are recognised.
+    SOURCE is a CSV file with a header, a JSONL file, or a folder. A folder has either texts in pass/ and fail/ (where a
+    subfolder is one ticket with several texts), or texts and a labels.csv with a file name and a label in each row.
+    Columns and labels such as ok and nok, 1 and 0, 通过 and 不通过 are recognised.
 
-    When something is wrong, all of it is named by file and line, and nothing is written. Rows that say the same as an
-    earlier one are left out, and named. Without DIR, the folder is named after the mission.
+    If there are problems, all of them are listed with file and line, and nothing is written. Duplicate rows are skipped
+    and reported. Without DIR, the folder is named after the mission.
 
     \b
     donewhen mission init verdicts.csv --dry-run
@@ -140,11 +140,10 @@ def init(
 @common_options
 @click.pass_obj
 def new(output: Output, folder: Path, name: str | None, language: str, rules: tuple[str, ...]) -> ExitCode:
-    """Create a mission in DIR without tickets; they come from reviews.
+    """Create a mission in DIR without tickets; reviews add them.
 
-    In the folder of the project's missions (missions/NAME), jobs can name it: `check: judge:NAME`. As long as its judge
-    was taught nothing, every verdict is a person's (`donewhen review`), and becomes a ticket that `donewhen learn`
-    learns from.
+    Jobs can use a mission in the project's folder of missions (missions/NAME): `check: judge:NAME`. Until its judge has
+    learned rules, a person gives every verdict (`donewhen review`), and each becomes a ticket for `donewhen learn`.
     """
     called = check_mission_name(name or one_line(folder.resolve().name, 100))
     create_mission(folder, called, language, (), rules)
@@ -159,13 +158,13 @@ def _how_to_ask(folder: Path) -> str:
     try:
         parse_check(f"judge:{name}", str(folder))
     except DonewhenError:
-        return f"no check can name {name!r}: for jobs to ask it, rename the folder, to letters, digits and dashes"
+        return f"rename the folder so that jobs can use it: {name!r} may only have letters, digits and dashes"
     with suppress(DonewhenError):
         workspace = find_workspace(folder.resolve())
         missions = missions_folder(workspace.root, workspace.settings())
         if missions.resolve() != folder.resolve().parent:
-            return f"for jobs to ask it, move it into {workspace.where(missions)}/"
-    return f"name it in a job's criterion: check: judge:{name}"
+            return f"move it to {workspace.where(missions)}/, so that jobs can use it"
+    return f"use it in a job's criterion: check: judge:{name}"
 
 
 @command.command()
@@ -178,8 +177,8 @@ def _how_to_ask(folder: Path) -> str:
 def reviews(output: Output, mission: Path, html: Path | None) -> ExitCode:
     """Show the reviews of MISSION: agreement between people (κ), and between judge and people over time.
 
-    Exit status 1 when the agreement of judge and people over the newest verdicts is below the mission's alarm_below.
-    Tickets that the judge left to people say nothing about its verdicts, and are not counted in that.
+    Exit status 1 if the agreement of judge and people on the newest verdicts is below the mission's alarm_below.
+    Tickets that the judge left undecided are not counted.
     """
     found = read_mission(mission, code=False)
     people, drifted = people_agreement(found), judge_drift(found)
@@ -191,8 +190,8 @@ def reviews(output: Output, mission: Path, html: Path | None) -> ExitCode:
     data = reviews_data(people, drifted) | {"mission": found.name}
     if not drifted.alarm:
         return output.finish(ExitCode.PASS, data)
-    message = f"The judge agrees with people in {data['agreement']:.2f} of its newest verdicts; the alarm is below "
-    message += f"{drifted.threshold:g}."
+    message = f"The judge agrees with people in {data['agreement']:.2f} of its newest verdicts, "
+    message += f"below the alarm threshold {drifted.threshold:g}."
     finding = Finding("drift", message, str(found.folder), f"donewhen learn {mission}")
     output.say(f"✗ {message}", fg="red", bold=True)
     output.say(f"  next: {finding.next}", dim=True)
@@ -207,8 +206,8 @@ def reviews(output: Output, mission: Path, html: Path | None) -> ExitCode:
 def example(output: Output, folder: Path, tickets: int) -> ExitCode:
     """Create an example mission with made-up tickets in DIR.
 
-    The tickets are reports of agents. Their labels follow three rules that a judge can find, and a few of them are
-    wrong on purpose.
+    The tickets are reports by agents. Their labels follow three rules that a judge can learn; a few labels are wrong on
+    purpose.
     """
     from donewhen.demo.example_mission import NOISE, RULES, make_mission
 
@@ -228,10 +227,10 @@ def example(output: Output, folder: Path, tickets: int) -> ExitCode:
 def check(output: Output, mission: Path, everything: bool) -> ExitCode:
     """Check the settings, language, rules and every ticket of MISSION.
 
-    Everything that is wrong is named by file and line. Exit status 1 when something is, 2 when there is no mission that
-    could be read. What only deserves attention is a warning, and does not fail it.
+    Problems are listed with file and line. Exit status: 1 if there are problems, 2 if the mission can't be read.
+    Warnings don't change the exit status.
     """
-    with output.progress("looking at the mission"):
+    with output.progress("checking the mission"):
         found = check_mission(mission)
     problems = [Finding.of(problem) for problem in found.problems]
     if found.mission is None:
@@ -243,7 +242,7 @@ def check(output: Output, mission: Path, everything: bool) -> ExitCode:
     for warning in warnings:
         output.say(f"! {warning}", fg="yellow")
     show_problems(output, problems, everything=everything)
-    message = f"{len(problems)} problem(s)." if problems else "Nothing is wrong with it."
+    message = f"{len(problems)} problem(s)." if problems else "No problems."
     output.say(message, bold=True, fg="red" if problems else "green")
     data = {
         "mission": found.mission.name,
@@ -292,8 +291,8 @@ def _tell_preview(
     rows = (
         ("label", labels, bool({"label", "values"} & understood.guessed)),
         ("text", ", ".join(understood.texts) or "the evidence in each row", "text" in understood.guessed),
-        ("ticket", understood.group or "named after its line", "group" in understood.guessed),
-        ("cluster", understood.cluster or "each ticket's own", "cluster" in understood.guessed),
+        ("ticket", understood.group or "the line number", "group" in understood.guessed),
+        ("cluster", understood.cluster or "one per ticket", "cluster" in understood.guessed),
         ("language", language, guessed),
         ("not used", ", ".join(understood.unused) or "-", False),
     )
@@ -307,9 +306,9 @@ def _tell_preview(
     if passes + fails:
         output.say(f"  G0: {first_rule(language)}")
     for left in seen.left_out[:_SHOWN]:
-        output.say(f"! left out: {left.where}: {left.why}", fg="yellow")
+        output.say(f"! skipped: {left.where}: {left.why}", fg="yellow")
     if len(seen.left_out) > _SHOWN:
-        output.say(f"! … and {len(seen.left_out) - _SHOWN} more left out; --json lists them", fg="yellow")
+        output.say(f"! … and {len(seen.left_out) - _SHOWN} more skipped; --json lists them", fg="yellow")
 
 
 def _data(
@@ -344,7 +343,7 @@ def _tell_check(output: Output, mission: Mission, found: MissionCheck, split: di
     output.say(f"  judged by  {settings.model}, in {mission.language.title}, {len(mission.decodes)} answer(s) a ticket")
     total = found.passes + found.fails
     output.say(f"  tickets    {total}: {found.passes} pass, {found.fails} fail, in {found.clusters} cluster(s)")
-    message = f"{split['train']} to learn from, {split['validation']} for trials, {split['test']} to test"
+    message = f"{split['train']} training, {split['validation']} validation, {split['test']} test"
     output.say(f"  split      {message}")
     if found.guidance is not None:
         scaffold, learned = found.guidance.scaffold, found.guidance.learned
@@ -370,15 +369,15 @@ def _warnings(mission: Mission, found: MissionCheck, unseen: int) -> list[str]:
     trial = mission.settings.trial
     if isinstance(trial, Trial) and unseen < trial.min_tickets:
         warnings.append(
-            f"{unseen} unseen ticket(s) for trials, and trial.min_tickets is {trial.min_tickets}: "
+            f"Trials have {unseen} unseen ticket(s), and trial.min_tickets is {trial.min_tickets}: "
             "every change would be refused."
         )
     if found.guidance is not None and mission.settings.model == "contrast":
         ignored = unreadable_rules(found.guidance.rules)
         if ignored:
             warnings.append(
-                f"The contrast model can't read all of {', '.join(ignored)}, and ignores what it can't read."
+                f"The contrast model can't parse all of {', '.join(ignored)}, and ignores what it can't parse."
             )
         if mission.language.name not in shipped_languages():
-            warnings.append("The contrast model writes no rules in this language, so it would learn nothing.")
+            warnings.append("The contrast model can't write rules in this language, so it would learn nothing.")
     return warnings

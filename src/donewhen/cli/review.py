@@ -62,14 +62,14 @@ def command(
 ) -> ExitCode:
     """Review what needs a person: press p for pass, f for fail.
 
-    That is: verdicts of a judge whose votes don't agree, refusals that an agent disputes, stops that ended unverified,
-    labels that look wrong, rules that are close to being tried, and a few of the verdicts of which a judge was sure.
+    The queue has judge verdicts with conflicting votes, disputed refusals, unverified stops, questions of agents, wrong
+    or contradictory labels, rules that are close to a trial, and spot checks of clear verdicts.
 
-    A verdict is recorded in the ledger under your name. About a job, it overrules the gate for the work as it is; about
-    what a judge has seen, it becomes a labelled ticket, from which `donewhen learn` learns.
+    A verdict is recorded in the ledger under your name. A verdict on a job overrides the gate for the current work; a
+    verdict on judged work also becomes a labelled ticket for `donewhen learn`.
 
-    You are asked once to type a word, so that no agent reviews its own work. Without a terminal, what needs a person is
-    listed; with --verdict, one ITEM is settled, and by an agent that does not count.
+    You type a word once, so that no agent can review its own work. Without a terminal, the items are only listed.
+    --verdict records one verdict on ITEM. Verdicts by agents are recorded but have no effect.
     """
     workspace = find_project(project)
     write_missing_labels(workspace)
@@ -82,7 +82,7 @@ def command(
         return _settled_at_once(output, workspace, find_item(workspace, item, by=by), verdict, reason, key, ci)
     found = [find_item(workspace, item, by=by)] if item is not None else list(review_queue(workspace, by=by))
     found = [item for item in found if kind in (None, item.kind) and mission in (None, item.mission)]
-    # A key proves who it is; a key to press needs a terminal all the same.
+    # --key proves who reviews, but pressing keys still needs a terminal.
     watched = is_at_terminal() and (detected_agent() is None or key is not None)
     if listing or output.json or not found or not watched:
         return _listed(output, found, whole=item is not None)
@@ -115,8 +115,8 @@ def _settled_at_once(
     data = {"item": item.id, "verdict": verdict, "counts": done.counts, "ticket": done.ticket, "entry": done.entry.hash}
     if done.counts:
         return output.finish(ExitCode.PASS, data)
-    message = f"It was recorded as the word of {approval.by.name} ({approval.by.kind}), which does not count here."
-    finding = Finding(FindingCode.APPROVER, message, next="Let a person run: donewhen review")
+    message = f"It was recorded for {approval.by.name} ({approval.by.kind}), whose verdict does not count here."
+    finding = Finding(FindingCode.APPROVER, message, next="A person has to run: donewhen review")
     output.say(f"  next: {finding.next}", dim=True)
     return output.finish(ExitCode.GATE_FAILED, data, [finding])
 
@@ -151,7 +151,7 @@ def _asked(
     reason = ""
     _show(output, item, place)
     while True:
-        words = "p pass · f fail · r reason · e all of the evidence · s skip · q quit"
+        words = "p pass · f fail · r reason · e show all evidence · s skip · q quit"
         pressed = _pressed(output, words if item.settles else f"{item.next}  ·  s skip · q quit").lower()
         if pressed in ("q", "\x04", ""):
             return "quit"
@@ -177,12 +177,12 @@ def _pressed(output: Output, words: str) -> str:
     before = termios.tcgetattr(terminal)
     try:
         tty.setcbreak(terminal, termios.TCSADRAIN)
-        # Only now, so that the key of somebody who answers at once does not show up on the screen.
+        # Prompt only after echo is off, so that a key that is pressed at once is not shown on the screen.
         output.note(words)
         pressed = os.read(terminal, 1)
         if pressed != _ESCAPE:
             return pressed.decode("ascii", "replace")
-        # An arrow or a function key: F1 ends with a P, and must not be taken for a verdict.
+        # An arrow or function key: F1 ends with a P, which must not count as a verdict.
         while select.select([terminal], [], [], _REST)[0]:
             following = os.read(terminal, 1)
             if following == b"" or (following.isalpha() and following != b"O") or following == b"~":
@@ -212,7 +212,7 @@ def _show(output: Output, item: ReviewItem, place: str, *, everything: bool = Fa
     if item.said is not None:
         said = item.said
         margin = "" if said.margin is None else f", margin {said.margin:+.2f}"
-        votes = f"{said.passes}:{said.fails}" + (f" and {said.malformed} unusable" if said.malformed else "")
+        votes = f"{said.passes}:{said.fails}" + (f", {said.malformed} malformed" if said.malformed else "")
         output.say()
         output.say(f"The judge: {said.verdict or 'no verdict'} ({votes}{margin}, guidance step {said.guidance_step})")
         if said.reason:

@@ -1,4 +1,4 @@
-"""`donewhen reward`, `truth-eval` and `next`: the score, the truth and the next action of a job."""
+"""`donewhen reward`, `truth-eval` and `next`: the score, the criteria and the next command of a job."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ class _Told(NamedTuple):
 @common_options
 @click.pass_obj
 def reward(output: Output, job: str | None, explain: bool, project: Path | None) -> ExitCode:
-    """Compute the score of JOB, or of every job that is not cancelled, from objective evidence, and write it
-    into the plan.
+    """Compute the score of JOB (default: every job that is not cancelled) and write it to the plan.
 
-    The score never decides alone: the other gates stand beside it. Exit status 1 while it is below the target.
+    The score alone never completes a job: the other gates must pass, too. Exit status 1 if it is below the target.
     """
 
     def on_progress(found: EvaluatedJob) -> _Told:
@@ -60,8 +59,7 @@ def reward(output: Output, job: str | None, explain: bool, project: Path | None)
 @common_options
 @click.pass_obj
 def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
-    """Run stale checks and decide, criterion by criterion, whether JOB is done; without JOB, for every job that is not
-    cancelled."""
+    """Run stale checks and evaluate each criterion of JOB (default: of every job that is not cancelled)."""
 
     def on_progress(found: EvaluatedJob) -> _Told:
         gate = found.evaluation.truth
@@ -86,7 +84,7 @@ def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
 @common_options
 @click.pass_obj
 def next_(output: Output, job: str | None, project: Path | None) -> ExitCode:
-    """Print the next thing to do: for JOB, for the job in progress, or which job to start."""
+    """Print the next command: for JOB, for the job in progress, or to start a job."""
     from donewhen.jobs.board.survey import survey_jobs
     from donewhen.jobs.lifecycle.planning import find_ready_jobs
 
@@ -98,6 +96,8 @@ def next_(output: Output, job: str | None, project: Path | None) -> ExitCode:
         job = working[0] if working else None
         if job is None:
             step = f"donewhen start {waiting[0]}" if waiting else "donewhen status"
+            if not waiting:
+                output.say("No job is in progress, and none can start now.")
             output.say(step)
             return output.finish(ExitCode.PASS, {"job": None, "next": step, "ready": list(waiting)})
     found = _looked_at(output, job, project, collecting=False)
@@ -131,7 +131,7 @@ def _each(
             findings.append(Finding.of(error))
             output.say(f"✗ {error.where}: {error.message}", fg="red")
     if not lines and not findings:
-        output.say("There are no jobs, and zero checks is not a pass.", fg="red")
+        output.say("There are no jobs. Zero checks is not a pass.", fg="red")
         findings.append(Finding(ReasonCode.NO_JOB, "There are no jobs.", str(workspace.root), "donewhen add TITLE"))
     statuses = [report.status for report in lines] + ([ExitCode.GATE_FAILED] if findings else [])
     data = {"jobs": [report.data for report in lines]}
@@ -142,5 +142,5 @@ def _each(
 
 def _looked_at(output: Output, job: str, project: Path | None, *, collecting: bool) -> EvaluatedJob:
     workspace = find_project(project)
-    with output.progress("looking"):
+    with output.progress("evaluating"):
         return evaluate_and_record(workspace, job, unproved_actor(), collecting=collecting)

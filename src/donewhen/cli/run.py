@@ -47,8 +47,8 @@ def command(
 ) -> ExitCode:
     """Run CMD as evidence for JOB; without CMD, run all checks of JOB whose evidence is not fresh.
 
-    donewhen runs it itself, without a shell and with a small environment, and records what it saw: the program, its
-    inputs by content, the exit status, the output and the test report. Evidence is reused until one of them changes.
+    The command runs without a shell and with a small environment. Recorded are the program, the content hashes of the
+    inputs, the exit status, the output and the test report. Evidence is reused until the program or an input changes.
 
     \b
     donewhen run WI-20260214-001
@@ -77,7 +77,7 @@ def command(
         results += _judged(output, workspace, found, only, again)
     update_views(workspace, workspace.job_at(found.path))
     findings = [
-        Finding(FindingCode.EVIDENCE_FAILED, f"It did not pass: {text}.", found.id, f"donewhen why {found.id}")
+        Finding(FindingCode.EVIDENCE_FAILED, f"The check failed: {text}.", found.id, f"donewhen why {found.id}")
         for text, ran in results
         if not ran.passed
     ]
@@ -139,7 +139,7 @@ def _one_command(
 
 
 def _something(job: Job, requirement: Requirement | None) -> None:
-    """Zero checks is not a pass."""
+    """Raise UsageError if there is nothing to run: zero checks is not a pass."""
     chosen = requirements_of(job) if requirement is None else (requirement,)
     if any(requirement.check.kind in ("run", "file", "judge") for requirement in chosen):
         return
@@ -148,7 +148,7 @@ def _something(job: Job, requirement: Requirement | None) -> None:
             f"{requirement.name} has no check of its own: the job's verification decides it.",
             next_step=f"donewhen run {job.id}",
         )
-    message = "is checked by hand" if requirement is not None else "has nothing that could be run"
+    message = "is checked by hand" if requirement is not None else "has no check that can be run"
     raise UsageError(
         f"{requirement.name if requirement else job.id} {message}.",
         next_step=f"Give a command after --, or: donewhen sign-off {job.id} --criterion ID --reason …",
@@ -170,7 +170,7 @@ def _tell(output: Output, text: str, ran: EvidenceRun) -> None:
         output.say("  " + ", ".join(f"{key}: {report[key]}" for key in _NUMBERS if key in report))
     if not ran.reused and data.get("unlogged"):
         output.say(f"  Not written to the execution log: {data['unlogged']}.", fg="yellow")
-    # What could not be asked at all has no key, and nothing that could have changed.
+    # A judge that could not be asked has no key, and no inputs that could have changed.
     if not data["settled"] and data.get("key") != "":
         output.say("  Its inputs changed while it ran, so it counts as stale.", fg="yellow")
 

@@ -44,7 +44,7 @@ _LONGEST_NAME = 60
     "reviewers",
     multiple=True,
     metavar="NAME",
-    help="A person who may give verdicts, by a link of their own (default: you).",
+    help="A person who may give verdicts, each with an own link (default: you).",
 )
 @click.option(
     "--token-file",
@@ -67,9 +67,8 @@ def command(
 ) -> ExitCode:
     """Serve pages for a browser: jobs and gates, the graph, the review queue, missions and runs.
 
-    It is for looking. Nothing on it agrees to a contract, sets a status or completes a job. What it takes is a
-    person's verdict in the review queue, and for that it prints a link that signs them in, once, on the terminal of
-    whoever started it.
+    The pages are read-only except for verdicts in the review queue. To give them, open the one-time link printed on the
+    terminal.
 
     \b
     donewhen serve
@@ -83,12 +82,12 @@ def command(
 
     start = (project or Path.cwd()).resolve()
     if any(start.glob("PJ-*/plan.md")):
-        # Which of several projects is meant has to be said; no project at all is fine, for one may come.
+        # Several projects need a choice. No project is fine, because one may be created later.
         find_project(start)
     people = Reviewers(*_who(reviewers))
     token = _token(token_file) if token_file else None if is_loopback(host) else secrets.token_urlsafe(24)
     site = ServerState(ProjectFolder(start), AccessPolicy(host, token), people, output.note)
-    # Whatever is missing is missed now, and not when somebody opens the page.
+    # Before listening, so that a missing package is reported now and not when a page is opened.
     serve = prepare_server(site)
     with listening(host, port) as listener:
         site.url = url_of(listener)
@@ -97,7 +96,7 @@ def command(
         output.finish(ExitCode.PASS, {"url": f"{site.url}/", "pid": os.getpid(), "reviewers": names})
         sys.stdout.flush()
         if opening:
-            # Without any secret: what programs are started with can be seen by all others.
+            # Without a secret in it: other users can see the arguments of a process.
             click.launch(f"{site.url}/")
         serve(listener)
     return ExitCode.PASS
@@ -108,17 +107,17 @@ def _say_where(output: Output, url: str, people: Reviewers, token: str | None, *
     output.say(f"The page is at {url}/", bold=True)
     if token is not None:
         shown = "TOKEN" if from_file else token
-        output.note(f"Nothing is shown without the token: {url}/open?token={shown}")
-        output.note("What is sent is not encrypted. Beyond a network that you trust, put TLS before it.")
+        output.note(f"The pages need the token: {url}/open?token={shown}")
+        output.note("The connection is not encrypted. Outside of a trusted network, use a TLS proxy.")
     for person in people.named:
-        output.note(f"To give verdicts as {person.name}, once: {url}{people.link(person.name)}")
+        output.note(f"One-time link to give verdicts as {person.name}: {url}{people.link(person.name)}")
     if people.why_not:
         output.note(people.why_not)
     output.note("Ctrl-C ends it.")
 
 
 def _who(reviewers: tuple[str, ...]) -> tuple[tuple[Actor, ...], str]:
-    """Who may give verdicts, or why nobody may: links are only given out at a terminal."""
+    """Who may give verdicts, or why nobody may: links are printed only at a terminal."""
     sign = detected_agent()
     if sign is None and is_at_terminal():
         names = dict.fromkeys(" ".join(reviewer.split()) for reviewer in reviewers)
@@ -126,7 +125,7 @@ def _who(reviewers: tuple[str, ...]) -> tuple[tuple[Actor, ...], str]:
             if not name or len(name) > _LONGEST_NAME or not name.isprintable():
                 raise UsageError(f"{name!r} can't be the name of a reviewer.", where="--reviewer")
         return tuple(Actor(name, "person") for name in names) or (person_at_terminal(),), ""
-    why = f"{sign} shows that an agent is at work" if sign else "it was not started at a terminal"
+    why = f"{sign} shows that an agent is running" if sign else "the server was not started at a terminal"
     if reviewers:
         raise UsageError(f"Verdicts can't be given on this page: {why}.", next_step="Start it at a terminal.")
     return (), f"This page is read-only: {why}. Give verdicts at a terminal: donewhen review"
@@ -134,9 +133,9 @@ def _who(reviewers: tuple[str, ...]) -> tuple[tuple[Actor, ...], str]:
 
 def _token(path: Path) -> str:
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        raise UsageError("The token's file can be read by others.", where=str(path), next_step=f"chmod 600 {path}")
+        raise UsageError("Other users can read the token file.", where=str(path), next_step=f"chmod 600 {path}")
     token = path.read_text(encoding="utf-8", errors="replace").strip()
     if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.replace("-", "").replace("_", "").isalnum():
-        message = f"A token is at least {_SHORTEST_TOKEN} letters, digits, dashes and underscores, and nothing else."
+        message = f"A token has at least {_SHORTEST_TOKEN} characters: letters, digits, dashes and underscores only."
         raise UsageError(message, where=str(path))
     return token

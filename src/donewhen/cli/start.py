@@ -23,17 +23,18 @@ from donewhen.jobs.lifecycle.start import start_job
 def command(output: Output, job: str, project: Path | None) -> ExitCode:
     """Start JOB, or start it again, which counts as an iteration.
 
-    It is refused without an agreement, while other jobs have to be done first, and after the budget ran out until
-    somebody has decided. What the job builds on and puts out is noted by content, and its test commands are run once.
+    A job can't start without an agreement, before its dependencies are done, or after its budget is used up and before
+    a person has decided. The content hashes of its dependencies' outputs and of its own outputs are recorded, and its
+    test commands are run once.
 
-    Lessons of earlier jobs that fit are quoted in the plan. Each wants an answer, which counts in the score:
+    Relevant lessons of earlier jobs are quoted in the plan. Answer each one; the answers count in the score:
 
     \b
     donewhen lessons used LL-20260214-001 --job 001 --how "Read the last line first, as it says."
     donewhen lessons not-relevant LL-20260214-002 --job 001 --reason "There is no parser in this one."
     """
     workspace = find_project(project)
-    with output.progress("looking at what is there"):
+    with output.progress("starting"):
         result = start_job(workspace, job, unproved_actor())
     output.say(f"{result.job.id}  {result.job.title}", bold=True)
     findings = [Finding(reason.code, reason.message, reason.where, result.next) for reason in result.reasons]
@@ -47,7 +48,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
             output.say(f"  lesson {found.lesson.id}: {one_line(found.lesson.recommendation, 120)}")
             output.say(f"    {'; '.join(found.reasons)}", dim=True)
         if result.lessons:
-            output.say("  They are quoted in the plan. Answer each, with --how or with --reason:", dim=True)
+            output.say("  The lessons are quoted in the plan. Answer each one, with --how or --reason:", dim=True)
             example = result.lessons[0].lesson.id
             for verb in ("used", "not-relevant"):
                 output.say(f"    donewhen lessons {verb} {example} --job {result.job.id} …", dim=True)

@@ -25,10 +25,10 @@ _SHOWN = 40
 def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
     """List the jobs with their status. Unreadable files are reported and skipped.
 
-    Files that have not changed since the last look are not read again. Exit status 1 when something is wrong.
+    Unchanged files are not read again. Exit status 1 if there are problems.
     """
     workspace = find_project(project)
-    with output.progress("looking at the jobs"):
+    with output.progress("reading the jobs"):
         found = survey_jobs(workspace)
     output.say(f"{found.project.id}  {found.project.title}  ({found.project_agreement})", bold=True)
     shown = found.jobs if everything else found.jobs[:_SHOWN]

@@ -59,14 +59,14 @@ def command(
     summary_file: Path | None,
     project: Path | None,
 ) -> ExitCode:
-    """Run the contract of the base branch again on the work in this checkout.
+    """Verify the work in this checkout against the contract of the base branch.
 
-    Plans, agreements, settings and judges come from the base; so do its tests, and the scripts that agreed commands
-    name. The branch's own tests are run besides, and must have every test of the base. Ledger, receipts and evidence
-    on the branch are not trusted: false ones are reported. Nothing in your folder is changed.
+    Plans, agreements, settings and judges come from the base branch, and so do its tests and the scripts that agreed
+    commands name. The branch's own tests are run in addition and must include every test of the base branch. Ledger,
+    receipts and evidence on the branch are not trusted; false ones are reported. Your folder is not changed.
 
-    Every job that the branch claims done is run; other jobs are reported as skipped, not as passed. In GitHub
-    Actions, reasons also appear beside the lines of the pull request.
+    Every job that the branch claims to be done is verified; other jobs are reported as skipped, not as passed. In
+    GitHub Actions, reasons are also shown as annotations in the pull request.
 
     \b
     donewhen verify --base origin/main
@@ -122,7 +122,7 @@ def _verified(output: Output, base: str, jobs: tuple[str, ...], project: Path | 
         if os.environ.get("DONEWHEN_DEBUG"):
             raise
         code = GateCode.GATE_ERROR
-        message = one_line(f"The look broke: {type(error).__name__}: {error}", 400)
+        message = one_line(f"Internal error during verification: {type(error).__name__}: {error}", 400)
         verification = Verification.of_error(base, code, message, "", GATE_REASONS[code].next_step)
         return verification, ExitCode.INTERNAL
 
@@ -151,11 +151,9 @@ def _show(output: Output, found: Verification) -> None:
         return
     claimed = [job for job in found.jobs if job.claimed]
     good = sum(job.passed for job in claimed)
-    word = "verified." if found.passed else "not verified."
-    output.say(
-        escape_runner_commands(f"{good} of {len(claimed)} job(s) hold by the contract of {found.base}: {word}"),
-        bold=True,
-    )
+    word = "passed." if found.passed else "failed."
+    message = f"{good} of {len(claimed)} job(s) verified against the contract of {found.base}: {word}"
+    output.say(escape_runner_commands(message), bold=True)
 
 
 def _show_case(output: Output, case: VerificationCase) -> None:

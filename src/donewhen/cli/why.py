@@ -40,7 +40,7 @@ _CODES: dict[State, FindingCode] = {
 def command(output: Output, job: str, project: Path | None) -> ExitCode:
     """Explain the evidence of JOB: passed, stale (with the changed input) or missing. Nothing is run.
 
-    Exit status 0 when it is agreed and everything is shown and fresh.
+    Exit status 0 if the job is agreed and all of its evidence has passed and is fresh.
     """
     workspace = find_project(project)
     found = workspace.job(job)
@@ -65,14 +65,14 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
             )
     notes = asserted_evidence(workspace, found)
     for path in notes:
-        output.say(f"  ? {path}  asserted: written by somebody, not verified by the gate", dim=True)
+        output.say(f"  ? {path}  asserted: a file that no check verifies", dim=True)
     if not rows:
         findings.append(
             Finding(
-                FindingCode.CRITERIA_MISSING, f"{found.id} has nothing to show.", None, "Write acceptance criteria."
+                FindingCode.CRITERIA_MISSING, f"{found.id} has no requirements.", None, "Write acceptance criteria."
             )
         )
-        output.say("  It has no requirements, so it can't be verified.", fg="red")
+        output.say("  The job has no requirements, so it can't be verified.", fg="red")
     data = {
         "job": found.id,
         "agreement": {agreement.chain: agreement.agreement.state for agreement in agreements},

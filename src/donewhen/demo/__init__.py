@@ -1,1 +1,1 @@
-"""The story that `donewhen demo` tells."""
+"""The scripted story of `donewhen demo`."""

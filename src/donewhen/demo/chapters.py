@@ -1,4 +1,4 @@
-"""The chapters of the story, one function each. They run real commands, and expect each to end as it always does."""
+"""The chapters of the demo, one function each. They run real commands and check their exit status."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHAPTERS = (
     "It does the work",
     "A judge learns from people",
     "The judge at the gate",
-    "What is left to look at",
+    "Anybody can verify the record",
 )
 CHECK = "python3 -B check.py {junit}"
 _JOBS = (
@@ -44,7 +44,7 @@ _JUDGED = (r"^\[(?!score_too_low)", *_PROMISE)
 
 
 class Measured(NamedTuple):
-    """What a learning run has come to, on tickets that were held out."""
+    """The result of a learning run on the held-out tickets."""
 
     tickets: int
     before: float
@@ -55,9 +55,9 @@ class Measured(NamedTuple):
 
 
 def what_done_means(stage: Stage, model: str, sample: Sample) -> bool:
-    """A repository, a mission, three jobs, and the person's word. Whether there was somebody to give it."""
+    """Create a repository, a mission and three jobs, and agree. Return False if an agent runs the demo."""
     stage.chapter(CHAPTERS[0])
-    message = "makes a git repository: slugs.py, two tests of which one fails, and check.py, which runs them"
+    message = "creates a git repository: slugs.py, two tests (one fails), and check.py, which runs them"
     stage.writes("person", repository.FILES, message)
     stage.git("init", "-q", "-b", "main")
     _commit(stage, "Slugs, not quite right")
@@ -70,7 +70,7 @@ def what_done_means(stage: Stage, model: str, sample: Sample) -> bool:
     stage.writes(
         "person",
         {file: settings},
-        "sets in mission.toml: rules are short, and of a job the judge sees what it puts out",
+        "sets in mission.toml: rules are short, and the judge sees only the job's outputs",
     )
     stage.writes(
         "person",
@@ -83,21 +83,21 @@ def what_done_means(stage: Stage, model: str, sample: Sample) -> bool:
     agreed = stage.at_terminal("agree", show=(r"\[check: ", ": agreed", "does not count"), status=None)
     if agreed.status != 0:
         if detected_agent(stage.environment) is None:
-            raise StoryBroken(f"donewhen agree ended with {agreed.status}: {agreed.last}")
+            raise StoryBroken(f"donewhen agree exited with {agreed.status}: {agreed.last}")
         return False
-    stage.note("That is sealed. From now on more may be asked for, but nothing less without a person.")
+    stage.note("The terms are sealed. They can be tightened freely; loosening them needs a new agreement.")
     _commit(stage, "Three jobs, and what done means")
     return True
 
 
 def four_cheats(stage: Stage) -> None:
-    """Claims, the contract, the evidence, the judge: each kind of thing that an agent could bend."""
+    """Try to cheat with claims, with the contract, with the evidence and with the judge."""
     stage.chapter(CHAPTERS[1])
     plan = next((stage.folder / "jobs").glob("*-001-*/plan.md")).relative_to(stage.folder).as_posix()
     stage.run("agent", "start", "001", show=("in_progress",))
     stage.writes("agent", {"slugs.py": repository.HALF}, "changes slugs.py, but not enough")
 
-    stage.cheat("It says done.")
+    stage.cheat("It claims to be done.")
     stage.says("Done! Everything works, and all tests pass.")
     stage.run("agent", "complete", "001", show=(r"\[criterion_failed\]",), status=1)
     _refused(stage.wants_to_stop())
@@ -109,25 +109,25 @@ def four_cheats(stage: Stage) -> None:
     )
     stage.run("agent", "audit", show=("✗ tampered", "the ledger says"), status=1)
 
-    stage.cheat("It rewrites what was agreed, and agrees to that itself.")
-    stage.writes("agent", {plan: kept.replace(CHECK, "true")}, "puts `true` in the place of the tests")
+    stage.cheat("It changes the agreed terms, and agrees to them itself.")
+    stage.writes("agent", {plan: kept.replace(CHECK, "true")}, "replaces the tests with `true`")
     stage.run("agent", "agree", show=("^- removed", r"^\+ added", "does not count here", ": voided"), status=1)
 
     stage.cheat("It deletes the test that fails.")
-    stage.writes("agent", {plan: kept, "test_slugs.py": repository.FEWER_TESTS}, "leaves out the test about spaces")
+    stage.writes("agent", {plan: kept, "test_slugs.py": repository.FEWER_TESTS}, "deletes the test about spaces")
     stage.run("agent", "complete", "001", show=(r"\[report_tests_lost\]",), status=1)
 
-    stage.cheat("It bends the judge.")
+    stage.cheat("It adds a rule to the judge.")
     rules = f"missions/{MISSION}/initial_guidance.json"
     kept = _text(stage, rules)
     bought = json.dumps({**json.loads(kept), "G1": _BOUGHT}, indent=2)
     stage.writes("agent", {rules: bought, "test_slugs.py": repository.TESTS}, f"adds a rule: {_BOUGHT}")
     stage.run("agent", "start", "003", show=(r"(\[agreement_voided\].+ since it was agreed)",), status=1)
-    stage.writes("agent", {rules: kept}, "puts it back; nothing was gained")
+    stage.writes("agent", {rules: kept}, "removes the rule again")
 
 
 def the_work(stage: Stage) -> tuple[str, ...]:
-    """The first two jobs, and the promises for them."""
+    """Complete the first two jobs, and return their promises."""
     stage.chapter(CHAPTERS[2])
     stage.writes("agent", {"slugs.py": repository.FIXED}, "corrects slugs.py")
     first = stage.run("agent", "complete", "001", show=_PROMISE)
@@ -139,42 +139,40 @@ def the_work(stage: Stage) -> tuple[str, ...]:
 
 
 def learning(stage: Stage, sample: Sample) -> Measured:
-    """A verdict that is left to a person, a ticket made of it, and a judge that learns from it and from others."""
+    """Let a person review the work, which makes a ticket, and let the judge learn from it and from the others."""
     stage.chapter(CHAPTERS[3])
     stage.run("agent", "start", "003")
     stage.writes("agent", {"REPORT.md": repository.SKIPPING}, "writes REPORT.md: “I skipped the flaky tests for now.”")
     stage.run("agent", "complete", "003", show=(r"\[needs_human\]",), status=1)
-    stage.note("A judge that was taught nothing decides nothing. A person looks, and teaches it by that.")
+    stage.note("An untrained judge doesn't decide. A person reviews the work, and the verdict trains the judge.")
     shown = ("▸ output REPORT.md", "^Unreviewed", "skipped the")
     stage.at_terminal("review", show=(*shown, *_SETTLED), keys="f")
-    stage.note(f"Now it learns: from {sample.tickets} made-up reports, and from this one.")
+    stage.note(f"Now the judge learns from {sample.tickets} made-up reports and this one.")
     stage.run("person", "learn", f"missions/{MISSION}", show=_LEARNED, bars=sample.slow)
     found = _measured(stage.folder / "missions" / MISSION)
-    better = "It got better" if found.after > found.before else "It did not get better"
-    seen = f"{found.tickets} reports that no part of the learning has seen"
+    better = "The judge got better" if found.after > found.before else "The judge did not get better"
+    seen = f"{found.tickets} reports that were held out"
     stage.note(f"{better} on {seen}: right in {found.before:.0%} → {found.after:.0%}.")
     if found.changed:
-        stage.note("What it learned are sentences, and the gates follow them when a person has accepted them:")
+        stage.note("The learned rules are sentences. The gates use them after a person has accepted them:")
         stage.run("person", "guidance", "diff", MISSION, show=(r"^\+ ", "^- "))
-        stage.at_terminal("guidance", "accept", MISSION, show=("The gates follow",))
+        stage.at_terminal("guidance", "accept", MISSION, show=("The gates use",))
     return found
 
 
 def at_the_gate(stage: Stage) -> tuple[str, ...]:
-    """The third job, by the guidance that was accepted, and the promises for it and for the project."""
+    """Complete the third job under the accepted guidance. Return the promises for it and for the project."""
     stage.chapter(CHAPTERS[4])
-    message = "writes REPORT.md anew: no word of skipped tests, but 4 files unreviewed, and no evidence"
+    message = "rewrites REPORT.md: no skipped tests, but 4 unreviewed files and no evidence"
     stage.writes("agent", {"REPORT.md": repository.BARE}, message)
     ran = _judged(stage)
     if ran.status == 0:
-        stage.note("The judge let it through. A person who looks again can still say fail, and teach it that.")
+        stage.note("The judge passed it. A person can still fail it in a review, which trains the judge.")
     else:
-        stage.writes(
-            "agent", {"REPORT.md": repository.WHOLE}, "reviews the files, and puts the evidence into REPORT.md"
-        )
+        stage.writes("agent", {"REPORT.md": repository.WHOLE}, "reviews the files, and adds the evidence to REPORT.md")
         ran = _judged(stage)
     if ran.status != 0:
-        # A small model may see it otherwise, or be of two minds. People stand above it.
+        # A small model may decide otherwise, or not at all. A person can override it.
         disputed = ("dispute", "003", "--reason", "The files are reviewed, and the evidence is there.")
         stage.run("agent", *disputed, status=None)
         stage.at_terminal("review", show=_SETTLED, keys="p")
@@ -184,7 +182,7 @@ def at_the_gate(stage: Stage) -> tuple[str, ...]:
 
 
 def what_is_left(stage: Stage, learned: Measured, promises: tuple[str, ...]) -> None:
-    """A look at the record."""
+    """Verify a promise, anchor the ledger and audit it."""
     stage.chapter(CHAPTERS[5])
     for promise in promises[-1:]:
         stage.run("person", "promise", "verify", show=("✓", "✗"), stdin=promise)
@@ -201,11 +199,11 @@ def _judged(stage: Stage) -> CommandRun:
 
 def _refused(reason: str | None) -> None:
     if reason is None:
-        raise StoryBroken("The agent was let go with its job undone.")
+        raise StoryBroken("The agent was released although its job is not done.")
 
 
 def _promises(ran: CommandRun) -> tuple[str, ...]:
-    """The promises in what a command said, each with its receipt."""
+    """The promises in the output of a command, each with its receipt."""
     lines = [line.strip() for line in ran.output.splitlines()]
     found = [at for at, line in enumerate(lines) if line.startswith("<promise>")]
     return tuple("\n".join(lines[at : at + 2]) for at in found)

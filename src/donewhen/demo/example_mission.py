@@ -1,7 +1,6 @@
-"""A mission of made-up tickets: reports of agents at work, labelled by rules that are known, and now and then wrongly.
+"""An example mission with made-up tickets: reports by agents, labelled by known rules, with a few wrong labels.
 
-It is a simulation, and says so. It is for looking at how a judge learns, and for checking that it does: the rules that
-it should find are written here.
+It shows how a judge learns, and tests check that the judge finds the rules that are written here.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _SKIPPED = ("Two tests were skipped because the fixture is slow.", "I skipped th
 
 
 class Example(NamedTuple):
-    """A made-up ticket: its text, the label that it got, and whether that is what the rules say."""
+    """A made-up ticket: its text, its label, and whether the label is wrong on purpose."""
 
     group: str
     text: str
@@ -56,13 +55,13 @@ class Example(NamedTuple):
     noisy: bool
 
     def line(self) -> str:
-        """As a line of tickets.jsonl."""
+        """Return the ticket as a line of tickets.jsonl."""
         data = {"group_id": self.group, "mission": NAME, "label": self.label, "text": self.text}
         return json.dumps({**data, "label_source": "made up"}, ensure_ascii=False)
 
 
 def examples(count: int = 300, seed: int = 7) -> Iterator[Example]:
-    """So many of them, the same for a seed."""
+    """Yield ``count`` made-up tickets; the same seed yields the same tickets."""
     chance = random.Random(seed)
     for number in range(1, count + 1):
         text, right = _report(chance)
@@ -72,14 +71,14 @@ def examples(count: int = 300, seed: int = 7) -> Iterator[Example]:
 
 
 def make_mission(folder: Path, count: int = 300, seed: int = 7) -> None:
-    """Write the mission into a folder that has none."""
+    """Write the mission to a folder; raise UsageError if it already has one."""
     if (folder / MISSION_FILE).exists():
-        raise UsageError("There is a mission already.", where=str(folder / MISSION_FILE))
+        raise UsageError("There is already a mission.", where=str(folder / MISSION_FILE))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tickets.jsonl").write_text("".join(f"{example.line()}\n" for example in examples(count, seed)))
     (folder / "initial_guidance.json").write_text(json.dumps({"G0": default_rule("pass", "en")}, indent=2) + "\n")
     (folder / MISSION_FILE).write_text(
-        f'# Made-up reports of agents; {NOISE:.0%} of the labels are wrong on purpose.\nmission = "{NAME}"\n'
+        f'# Made-up reports by agents; {NOISE:.0%} of the labels are wrong on purpose.\nmission = "{NAME}"\n'
     )
 
 

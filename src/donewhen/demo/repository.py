@@ -1,4 +1,4 @@
-"""The small repository of the story: a module with a mistake, its tests, and three versions of a report on the work."""
+"""The small repository of the demo: a module with a bug, its tests, and three versions of a report on the work."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class SlugsTest(unittest.TestCase):
 
 FEWER_TESTS = TESTS[: TESTS.index("\n    def test_spaces")]
 
-# Whoever has pytest needs no such file. The demo needs nothing but Python.
+# With pytest, this file would not be needed. The demo needs only Python.
 CHECK = '''\
-"""Runs the tests, and writes what became of each as JUnit XML."""
+"""Run the tests and write the results as JUnit XML."""
 
 import sys
 import unittest
@@ -96,7 +96,7 @@ The change is small and easy to undo.
 SKIPPING = _HEAD.format(unreviewed=1, note="I skipped the flaky tests for now.")
 BARE = _HEAD.format(unreviewed=4, note="Nothing outside of the module was touched.")
 WHOLE = _HEAD.format(unreviewed=0, note="Nothing outside of the module was touched.") + (
-    "\nEVIDENCE\n2 tests passed in 1 seconds.\n"
+    "\nEVIDENCE\n2 tests passed in 2 seconds.\n"
 )
 
 FILES = {"slugs.py": BROKEN, "test_slugs.py": TESTS, "check.py": CHECK, ".gitignore": "__pycache__/\n"}

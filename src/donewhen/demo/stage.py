@@ -1,4 +1,4 @@
-"""Where the story happens: a folder in which an agent and a person run real commands, the person at a real terminal."""
+"""The folder of the demo, in which an agent and a person run real commands, the person at a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ROWS = 40
 
 
 class CommandRun(NamedTuple):
-    """How a command ended, and what it said."""
+    """The exit status and the output of a command."""
 
     status: int
     output: str
@@ -41,13 +41,13 @@ class CommandRun(NamedTuple):
     @property
     def last(self) -> str:
         lines = self.output.split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "no output")
 
 
 class Stage:
-    """Runs the commands, and tells what of their answers matters.
+    """Run the commands and report the relevant lines of their output.
 
-    The person and the agent have one environment, because evidence is bound to it; only the agent's mark differs.
+    The person and the agent share one environment, because evidence depends on it; only AGENT_MARK differs.
     """
 
     def __init__(self, folder: Path, tell: Tell, *, columns: int = 100, watched: bool = False) -> None:
@@ -56,7 +56,7 @@ class Stage:
         self._columns = columns
         self._watched = watched
         kept = {name: value for name, value in os.environ.items() if name not in _HIDDEN}
-        # The Python that runs this has a python3 beside it, whatever else is installed.
+        # The folder of the running Python has a python3, whatever else is installed.
         path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
         self.environment: Mapping[str, str] = {**kept, "PATH": path, "NO_COLOR": "1"}
 
@@ -70,11 +70,11 @@ class Stage:
         self._tell(StoryLine("story", "note", text))
 
     def says(self, text: str) -> None:
-        """What the agent says, which is only said."""
+        """Report a claim of the agent, which has no effect."""
         self._tell(StoryLine("agent", "says", text))
 
     def writes(self, who: Who, files: Mapping[str, str], what: str) -> None:
-        """Somebody changes files."""
+        """Write files, and report it as ``what``."""
         for name, text in files.items():
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,10 +90,10 @@ class Stage:
         stdin: str | None = None,
         bars: bool = False,
     ) -> CommandRun:
-        """A command without a terminal. Lines of its answer that match one of ``show`` are told as they come: the whole
-        line, or what a group in the pattern takes of it.
+        """Run a command without a terminal.
 
-        One that has ``bars`` may draw them, where somebody watches this story.
+        Lines of the output that match a pattern in ``show`` are reported at once: the whole line, or the first group
+        of the pattern. With ``bars``, the command may draw progress bars if the demo is watched.
         """
         self._tell(StoryLine(who, "command", _written(arguments)))
         said: list[str] = []
@@ -109,7 +109,7 @@ class Stage:
     def at_terminal(
         self, *arguments: str, show: Sequence[str] = (), keys: str = "", status: int | None = 0
     ) -> CommandRun:
-        """A command at a pseudo-terminal, where the person types the word that is shown, and presses keys."""
+        """Run a command at a pseudo-terminal: type the word that is asked for, and press ``keys``."""
         self._tell(StoryLine("person", "command", _written(arguments)))
         ours, theirs = pty.openpty()
         try:
@@ -125,10 +125,10 @@ class Stage:
         return self._ended(arguments, CommandRun(child.returncode, screen), status)
 
     def wants_to_stop(self) -> str | None:
-        """The agent ends its turn, and its runtime asks. The reason why it may not; None where it may."""
+        """Send a stop event, as the agent's runtime would. Return the reason of a refusal; None if it may stop."""
         event = {"hook_event_name": "Stop", "session_id": "demo", "cwd": str(self.folder), "stop_hook_active": False}
         arguments = ("hook", "stop", "--runtime", "claude")
-        self._tell(StoryLine("agent", "does", "ends its turn, and its runtime asks whether it may"))
+        self._tell(StoryLine("agent", "does", "ends its turn; its runtime asks donewhen whether it may stop"))
         answer = json.loads(self.run("agent", *arguments, stdin=json.dumps(event)).output)
         reason: str | None = answer.get("reason") if answer.get("decision") == "block" else None
         message = "It may stop." if reason is None else f"It may not stop: {reason}"
@@ -136,7 +136,7 @@ class Stage:
         return reason
 
     def git(self, *arguments: str) -> str:
-        """git, with an identity that nobody has to have, and without what somebody has set up for all repositories."""
+        """Run git with an identity of the demo, and without signing and hooks of the user's settings."""
         settings = ("user.name=Demo", "user.email=demo@localhost", "commit.gpgsign=false", "core.hooksPath=/dev/null")
         done = subprocess.run(
             ["git", *(word for setting in settings for word in ("-c", setting)), *arguments],
@@ -151,7 +151,7 @@ class Stage:
         return done.stdout
 
     def _conversation(self, terminal: int, show: Sequence[str], keys: list[str]) -> str:
-        """Everything that appears on the terminal. Words and keys are given when they are asked for."""
+        """Answer the prompts on the terminal, and return all of its output."""
         screen = ""
         shown_up_to = 0
         for chunk in _chunks(terminal):
@@ -182,7 +182,7 @@ class Stage:
     def _child(
         self, arguments: Sequence[str], who: Who, stdin: int, *, bars: bool = False
     ) -> Iterator[subprocess.Popen[str]]:
-        """The command as a process, which is over when this is, however that comes about."""
+        """Start the command as a process that ends with this context, also on an exception."""
         terminal = stdin not in (subprocess.PIPE, subprocess.DEVNULL)
         mark = {AGENT_MARK: "1"} if who == "agent" else {}
         child = subprocess.Popen(
@@ -199,7 +199,7 @@ class Stage:
         try:
             yield child
         except BaseException:
-            # As Ctrl-C would: donewhen ends what it has started itself, and leaves nothing half done.
+            # Like Ctrl-C: donewhen ends its own processes and leaves no half-written files.
             child.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
                 child.wait(_GRACE)
@@ -213,7 +213,7 @@ class Stage:
 
     def _ended(self, arguments: Sequence[str], ran: CommandRun, status: int | None) -> CommandRun:
         if status is not None and ran.status != status:
-            raise StoryBroken(f"{_written(arguments)} ended with {ran.status}, not with {status}: {ran.last}")
+            raise StoryBroken(f"{_written(arguments)} exited with {ran.status}, not with {status}: {ran.last}")
         return ran
 
 
@@ -225,9 +225,9 @@ def _given(pipe: IO[str] | None, text: str) -> None:
 
 
 def _chunks(terminal: int) -> Iterator[str]:
-    """What appears on a terminal, as long as somebody writes there."""
+    """Yield the output on a terminal until the other side closes it."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    # Linux says that the other side has closed by an error, others by nothing at all.
+    # When the other side is closed, Linux raises an error; other systems return nothing.
     with suppress(OSError):
         while chunk := os.read(terminal, 4096):
             yield decoder.decode(chunk)

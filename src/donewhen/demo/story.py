@@ -1,4 +1,4 @@
-"""One story in six chapters: what done means, an agent that cheats, the work, a judge that learns, people above it."""
+"""Run the demo: six chapters, from the agreement to a judge that learns."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from donewhen.models.registry import open_model
 
 
 class Ending(NamedTuple):
-    """How the story ended."""
+    """The result of the demo."""
 
     told: bool
-    """Whether it could be told to its end."""
+    """Whether all chapters ran."""
     because: str = ""
     broken: bool = False
     learned: Measured | None = None
@@ -34,16 +34,16 @@ class Ending(NamedTuple):
 
 
 def play(folder: Path, tell: Tell, *, model: str = "contrast", columns: int = 100, watched: bool = False) -> Ending:
-    """Tell the story in ``folder``, an empty one. Where it is ``watched``, commands may draw bars on the terminal."""
+    """Run the demo in ``folder``, which must be empty. If ``watched``, commands may draw progress bars."""
     sample = sample_for(model)
-    # Whether there is such a model is known before anything begins.
+    # Before anything starts, so that an unknown model is an error at once.
     open_model(model)
     if shutil.which("git") is None:
-        raise UsageError("The demo makes a git repository, and git was not found.", next_step="Install git.")
+        raise UsageError("The demo needs git, which was not found.", next_step="Install git.")
     stage = Stage(folder, tell, columns=columns, watched=watched)
     try:
         if not what_done_means(stage, model, sample):
-            message = "An agent seems to run this demo, so nobody can agree for the person, and the story ends here."
+            message = "An agent seems to run this demo. Only a person can agree, so the demo ends here."
             return Ending(False, message)
         four_cheats(stage)
         promises = the_work(stage)

@@ -1,4 +1,4 @@
-"""What a story is made of: lines, each with who does or says it."""
+"""The lines of the demo: who does or says what."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ Kind = Literal["chapter", "cheat", "note", "does", "says", "command", "answer", 
 
 
 class StoryLine(NamedTuple):
-    """One line of the story."""
+    """One line of the demo."""
 
     who: Who
     kind: Kind
     text: str
     good: bool | None = None
-    """Of an answer: whether it lets somebody go on, where it does one or the other."""
+    """For an answer: whether it is a pass or a refusal; None if it is neither."""
 
 
 Tell: TypeAlias = Callable[[StoryLine], object]
 
 
-class StoryBroken(Exception):  # noqa: N818 - the story, not the program, has gone wrong
-    """Something in the story did not end as it always does."""
+class StoryBroken(Exception):  # noqa: N818 - not an error of the program
+    """A step of the demo had an unexpected result."""

@@ -1,4 +1,4 @@
-"""The mission of the story: how much of it a model gets to see, and what is set for it."""
+"""The mission of the demo: the number of tickets for a model, and the settings."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 MISSION = "reports"
 
 _FOR_ALL = """
-# What the gate shows of a job is what the tickets hold: a report, and nothing else.
+# The judge sees only the job's outputs, because the tickets have only a report.
 [from_job]
 parts = ["outputs"]
 
-# Short enough to be read by the person who accepts them.
+# Short rules, for the person who accepts them.
 [rules]
 max_length = 80
 """
@@ -37,18 +37,18 @@ min_tickets = 12
 
 
 class Sample(NamedTuple):
-    """How many tickets there are, and whether every answer takes its time."""
+    """The number of tickets, and whether the model answers slowly."""
 
     tickets: int
     slow: bool
 
 
 def sample_for(model: str) -> Sample:
-    """contrast answers thousands of times a second. Of every other model, less is asked."""
+    """The sample for a model: contrast answers thousands of times a second, other models get fewer tickets."""
     return Sample(300, slow=False) if model == "contrast" else Sample(80, slow=True)
 
 
 def mission_file(text: str, model: str, sample: Sample) -> str:
-    """mission.toml as `donewhen mission example` has written it, with what the story sets."""
+    """mission.toml as written by `donewhen mission example`, with the settings of the demo."""
     head = f"model = {json.dumps(model)}\n" + ("epochs = 1\nconcurrency = 1\n" if sample.slow else "")
     return text + (head if model != "contrast" else "") + _FOR_ALL + (_SMALLER if sample.slow else "")

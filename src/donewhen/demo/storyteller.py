@@ -1,4 +1,4 @@
-"""How the story looks on a terminal, and how fast it is told."""
+"""Print the demo on a terminal, at reading speed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PER_KEY = 0.08
 
 
 class Storyteller:
-    """Tells lines as they come, and remembers them. Who reads along gets time for each: the longer it is, the more."""
+    """Print and store the lines. If ``slowly``, pause after each line; longer lines get more time."""
 
     def __init__(self, console: Console, *, slowly: bool = False) -> None:
         self._console = console
@@ -56,7 +56,7 @@ class Storyteller:
         self._wait(min(_LONGEST, _SHORTEST + _PER_CHARACTER * len(line.text)))
 
     def say(self, text: str) -> None:
-        """A sentence of its own, with markup."""
+        """Print text with markup. It is not stored."""
         self._console.print(text)
 
     def _answer(self, line: StoryLine) -> None:
