@@ -1,4 +1,4 @@
-"""A stage for tricks that should end in a promise and must not; and the page that tells what became of them."""
+"""A project in which tricks try to get a promise, and the page that shows how each is refused."""
 
 from __future__ import annotations
 
@@ -197,13 +197,13 @@ def page(rows: Iterable[tuple[Trick, Sequence[str]]]) -> str:
     head = """\
 <!-- Written from a run of the tricks in tests/adversarial. Change those, then run: python -m tools.adversarial_page -->
 
-# How completion is faked, and what became of it
+# How completion is faked, and how each attempt is refused
 
-Every row was played for real up to `donewhen complete`: refused for these reasons, without a promise. Its innocent twin
-was completed. The last column says what would still get through; an agent with all the rights of the person owns the
-machine, which is why CI runs the contract again.
+Every trick in this table is run up to `donewhen complete`, which refuses it for these reasons and prints no promise. An
+honest change that looks similar is completed. The last column says what is not detected. An agent with all rights of
+the person controls the machine; that is why CI runs the contract again.
 
-| # | trick | refused for | the twin that is completed | what would still get through |
+| # | trick | refused for | honest change that is completed | not detected |
 | --- | --- | --- | --- | --- |
 """
     ordered = sorted(rows, key=lambda row: (row[0].row, row[0].name))

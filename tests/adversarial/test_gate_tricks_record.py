@@ -260,11 +260,11 @@ def manual_and_left_alone(shop: Shop) -> Job:
 
 
 FAILED = ("criterion_failed",)
-ROLLED_BACK = "Ledger and plan rolled back together; an anchor in git shows it (`donewhen anchor`), and CI."
-TRUE_PROMISE = "A reader who believes a promise without asking `donewhen promise verify`."
-ELSEWHERE = "Settings of the person outside of the project."
-ONE_BYTE = "A change of one byte; whether it is the right one, the criteria say."
-ALONE = "An agent that plays the person at a pseudo-terminal with all of their rights."
+ROLLED_BACK = "Ledger and plan rolled back together; an anchor in git (`donewhen anchor`) and CI detect it."
+TRUE_PROMISE = "A reader who trusts a promise without `donewhen promise verify`."
+ELSEWHERE = "The person's own settings outside of the project."
+ONE_BYTE = "A change of one byte; only the criteria can check whether it is correct."
+ALONE = "An agent that acts as the person at a pseudo-terminal, with all of their rights."
 
 TRICKS = [
     Trick(14, "the settings loosened", ("agreement_voided",),
@@ -272,43 +272,43 @@ TRICKS = [
           "the settings tightened", TIGHTENED, ELSEWHERE),
     Trick(14, "CI allowed to approve", ("agreement_voided",), _settings("", "[approval]\nci = true\n"),
           "the settings tightened", TIGHTENED, ELSEWHERE),
-    Trick(14, "the hook removed", ("agreement_voided",), hook_removed, "other settings of the runtime",
-          hooks_of_others_added, "Hooks in the person's own settings; `donewhen doctor` proves that they fire."),
-    Trick(14, "an entry of the ledger edited", ("agreement_unsealed", "record_broken", "record_tampered"),
-          ledger_edited, "a last line that was torn off", torn_line, ROLLED_BACK),
-    Trick(14, "refusals cut off the ledger", ("record_tampered",), refusals_cut_off, "a last line that was torn off",
-          torn_line, ROLLED_BACK),
+    Trick(14, "the hook removed", ("agreement_voided",), hook_removed, "other runtime settings changed",
+          hooks_of_others_added, "Hooks in the person's own settings; `donewhen doctor` checks that they work."),
+    Trick(14, "a ledger entry edited", ("agreement_unsealed", "record_broken", "record_tampered"),
+          ledger_edited, "an incomplete last line", torn_line, ROLLED_BACK),
+    Trick(14, "refusals removed from the end of the ledger", ("record_tampered",), refusals_cut_off,
+          "an incomplete last line", torn_line, ROLLED_BACK),
     Trick(14, "the ledger deleted", ("agreement_unsealed", "record_tampered"), ledger_deleted,
-          "a last line that was torn off", torn_line, ROLLED_BACK),
+          "an incomplete last line", torn_line, ROLLED_BACK),
     Trick(15, "the promise as the job's title", FAILED, _quoted(title=""), "the promise quoted in the plan",
           promise_quoted_in_the_plan, TRUE_PROMISE),
-    Trick(15, "the promise in a field that is tampered with", ("criterion_failed", "record_tampered"),
+    Trick(15, "the promise in an edited field", ("criterion_failed", "record_tampered"),
           _quoted(reward_last_next_action=""), "the promise quoted in the plan", promise_quoted_in_the_plan,
           TRUE_PROMISE),
     Trick(15, "the promise printed by the check and written into the output", FAILED, promise_in_the_output,
           "the promise quoted in the plan", promise_quoted_in_the_plan, TRUE_PROMISE),
-    Trick(17, "nagging until the budget is used up, then the work", ("budget_exceeded",), _nagged(4),
-          "done on the last try", _nagged(3), "Whatever a person decides to allow."),
+    Trick(17, "completing repeatedly until the budget is used up, then the work", ("budget_exceeded",), _nagged(4),
+          "done on the last attempt", _nagged(3), "Anything that a person decides to allow."),
     Trick(18, "an agent agrees", ("not_agreed_yet", "not_started"), agreed_by_an_agent,
           "a person signs off", signed_off_by_a_person, ALONE),
-    Trick(18, "an agent signs its own work off", ("criterion_not_shown",), signed_off_by_an_agent,
+    Trick(18, "an agent signs off its own work", ("criterion_not_shown",), signed_off_by_an_agent,
           "a person signs off", signed_off_by_a_person, ALONE),
     Trick(18, "the output changed after a person signed it off", ("criterion_stale",), signed_off_and_changed,
           "a person signs off", signed_off_by_a_person, ALONE),
     Trick(18, "an agent raises its own budget", ("budget_exceeded",), budget_raised_by_an_agent,
           "a person raises the budget", budget_raised_by_a_person, ALONE),
     Trick(16, "an agent agrees while the old output is moved away", ("output_unchanged",),
-          outputs_noted_by_an_agent_first, "work done after an agent agreed in vain",
+          outputs_noted_by_an_agent_first, "work done after an agent's agreement had no effect",
           done_after_an_agent_agreed_in_vain, ONE_BYTE),
-    Trick(21, "an agent cancels the job and types it in", ("record_tampered",), cancelled_by_an_agent,
-          "cancelled, and wanted again", cancelled_and_rescoped, ALONE),
+    Trick(21, "an agent cancels the job and edits the plan", ("record_tampered",), cancelled_by_an_agent,
+          "cancelled and rescoped", cancelled_and_rescoped, ALONE),
     Trick(21, "a job that a person has cancelled is completed anyway", ("cancelled",), _cancelled,
-          "cancelled, and wanted again", cancelled_and_rescoped, ALONE),
-    Trick(21, "what it depends on is cancelled", ("dependency_open", "not_started"), dependency_cancelled,
-          "cancelled, and wanted again", cancelled_and_rescoped, ALONE),
-    Trick(22, "a criterion that nobody has answered", ("criterion_not_shown",), manual_and_left_alone,
+          "cancelled and rescoped", cancelled_and_rescoped, ALONE),
+    Trick(21, "a dependency is cancelled", ("dependency_open", "not_started"), dependency_cancelled,
+          "cancelled and rescoped", cancelled_and_rescoped, ALONE),
+    Trick(22, "a manual criterion without a sign-off", ("criterion_not_shown",), manual_and_left_alone,
           "a person signs off", signed_off_by_a_person, ALONE),
-    Trick(22, "a judge that nobody has asked", ("criterion_not_shown",), judged_by_nobody, "a person signs off",
+    Trick(22, "a judge criterion without a verdict", ("criterion_not_shown",), judged_by_nobody, "a person signs off",
           signed_off_by_a_person, ALONE),
 ]  # fmt: skip
 

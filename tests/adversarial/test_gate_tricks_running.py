@@ -205,9 +205,9 @@ def cache_written_by_the_check(shop: Shop) -> Job:
 
 
 FAILED = ("criterion_failed",)
-TESTED = "the code repaired, and a test more"
-HOLLOW = "A test with the same id that asserts nothing any more: the ids are compared, not the tests."
-OWNER = "A program replaced in a folder of the system, by whoever owns the machine; its hash is on record."
+TESTED = "the code fixed, and one more test"
+HOLLOW = "A test with the same id that no longer asserts anything: only the ids are compared."
+OWNER = "A program replaced in a system folder, by whoever controls the machine; its hash is recorded."
 
 TRICKS = [
     Trick(10, "the failing test deleted", ("report_tests_lost",), _tests(("test_work.py", DELETED)),
@@ -224,14 +224,14 @@ TRICKS = [
           _tests(("test_work.py", ENDING.replace("END", "import sys; sys.exit(0)"))),
           TESTED, repaired_with_a_test_more, HOLLOW),
     Trick(10, "a conftest.py that rewrites reports", ("report_config_changed",),
-          _tests(("conftest.py", REWRITES)), "a conftest.py that was agreed to as an output", fixture_as_agreed,
+          _tests(("conftest.py", REWRITES)), "a conftest.py that is an agreed output", fixture_as_agreed,
           HOLLOW),
     Trick(10, "a baseline from a suite without the failing test", ("report_tests_lost",), baseline_without_the_test,
-          "a test that was there for a moment during the work", a_test_for_a_moment, HOLLOW),
+          "a test that existed only temporarily", a_test_for_a_moment, HOLLOW),
     Trick(10, "never started, so that there is no baseline", ("not_started",), never_started,
-          "a test that was there for a moment during the work", a_test_for_a_moment, HOLLOW),
-    Trick(11, "tests that are only collected, as it was agreed", FAILED, collected_only, TESTED,
-          repaired_with_a_test_more, "A command that was agreed to and checks little."),
+          "a test that existed only temporarily", a_test_for_a_moment, HOLLOW),
+    Trick(11, "tests that are only collected, as agreed", FAILED, collected_only, TESTED,
+          repaired_with_a_test_more, "An agreed command that checks little."),
     Trick(12, "a program of the same name in the project, first in PATH", FAILED, _fake("bin"),
           "more folders in PATH", more_folders_in_the_path, OWNER),
     Trick(12, "PYTHONPATH with a module that ends the check", FAILED, _environment("PYTHONPATH"),
@@ -240,12 +240,12 @@ TRICKS = [
           more_folders_in_the_path, OWNER),
     Trick(13, "an edit after the run, with an older date", FAILED, edited_after_the_run,
           "files only touched after the run", touched_after_the_run,
-          "What a command reads besides its declared inputs."),
-    Trick(20, "a report planted before the run", FAILED, _suite("pass\n"), "a report that the suite writes",
-          _suite(SUITE + "# better\n"), "A suite that was agreed to and that invents its report."),
+          "Files that a command reads without declaring them as inputs."),
+    Trick(20, "a report planted before the run", FAILED, _suite("pass\n"), "a report written by the suite",
+          _suite(SUITE + "# better\n"), "An agreed test suite that writes a false report."),
     Trick(20, "a check that rewrites what it checks", ("criterion_stale",), inputs_rewritten_by_the_check,
           "a check that writes a cache", cache_written_by_the_check,
-          "A check that changes what is not among the declared inputs."),
+          "A check that changes files that are not declared inputs."),
 ]  # fmt: skip
 
 
