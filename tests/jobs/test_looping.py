@@ -191,7 +191,7 @@ def test_the_agreed_budget_ends_the_loop(shop: Workspace, job: Job, agent: Calla
     worker = agent("out('no')")
     ended = looped(shop, job, worker)
     assert (ended.ending, ended.turns, worker.turns) == ("out_of_budget", 4, 4)
-    assert "4 of 3" in ended.why
+    assert "All 3 iterations" in ended.why
     assert shop.job(job.id).status == "blocked"
     assert looped(shop, job, worker).turns == 0
     decide(shop, shop.job(job.id), Decision("raise_budget", "more", 6), ADA)

@@ -25,6 +25,8 @@
   };
   // Browsers limit connections per server, so hidden tabs close theirs.
   document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  // The answer to a form replaces the page. Until then the page must not reload: what it shows may be decided already.
+  document.addEventListener("submit", close);
   window.addEventListener("pagehide", close);
   window.addEventListener("pageshow", open);
 
