@@ -4,7 +4,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$p; break; fi; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
-JOBS ?= 2
+# Many tests wait for processes, so one worker more than there are cores.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
 CODE := src tests tools benchmarks
 ARGS ?=
 # Weights that are fetched for tests and benchmarks go with the environment, not to where yours are.

@@ -18,7 +18,7 @@ from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.finding_codes import FINDINGS
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.ledger.signing import new_key
+from donewhen.jobs.ledger.signing import create_key_file
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
@@ -62,7 +62,7 @@ def job(shop: Workspace) -> Job:
 
 @pytest.fixture
 def public(tmp_path: Path) -> str:
-    return new_key(tmp_path / "key.pem", WORDS)
+    return create_key_file(tmp_path / "key.pem", WORDS)
 
 
 def test_a_statement_goes_to_the_screen_or_to_a_file(shop: Workspace, job: Job, donewhen: Run) -> None:

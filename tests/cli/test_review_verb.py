@@ -19,8 +19,8 @@ from court_kit import JUDGED, NOTHING, Court, label
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.jobs.ledger.approval import person_at_terminal
-from donewhen.jobs.ledger.signing import new_key
-from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.ledger.signing import create_key_file
+from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 from donewhen.jobs.plan.job import Job
 from donewhen.judging.labels import add_label, read_label_log
 from sentences import assert_sentences
@@ -237,7 +237,7 @@ def test_a_verdict_needs_an_item(court: Court, donewhen: Run) -> None:
 
 
 def test_a_key_counts_where_it_was_agreed_to_and_needs_no_terminal(court: Court, donewhen: Run, tmp_path: Path) -> None:
-    public = new_key(tmp_path / "key", "pass phrase")
+    public = create_key_file(tmp_path / "key", "pass phrase")
     court.write("donewhen.toml", f'[approval]\nkeys = ["{public}"]\n')
     (job,) = waiting(court)
     hidden = {*AGENT_VARIABLES, "CI", "GITHUB_ACTIONS"}

@@ -22,7 +22,7 @@ from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.lifecycle.rest import record_unverified_stop, set_job_aside
+from donewhen.jobs.lifecycle.setting_aside import record_unverified_stop, set_job_aside
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job

@@ -19,7 +19,7 @@ from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, first_link
-from donewhen.jobs.ledger.signing import key_id, new_key, open_key
+from donewhen.jobs.ledger.signing import create_key_file, key_id, open_key
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.receipts.attestation_check import AttestationVerdict, State, check_attestation
 from donewhen.jobs.receipts.attestation_file import MAX_BYTES, AttestationFormError, read_attestation
@@ -52,7 +52,7 @@ class Made(NamedTuple):
 
 
 def key(path: Path) -> Signer:
-    new_key(path, "words")
+    create_key_file(path, "words")
     return open_key(path, "words")
 
 

@@ -21,9 +21,9 @@ from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.lifecycle import completion
 from donewhen.jobs.lifecycle.completion import Completion, complete
-from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
+from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
 from donewhen.jobs.lifecycle.promise import verify_promise
-from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.document import rewrite_fields

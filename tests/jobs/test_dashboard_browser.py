@@ -18,7 +18,7 @@ from dashboard_kit import board, record, with_jobs, written
 
 from donewhen.dashboard.data import EventRow, GateReasonRow, GateRow, UnreadableJob
 from donewhen.jobs.board.views import dashboard_path
-from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 from sentences import assert_sentences
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -18,7 +18,7 @@ from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.ledger import Entry
-from donewhen.jobs.lifecycle.rest import record_dispute
+from donewhen.jobs.lifecycle.setting_aside import record_dispute
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 from donewhen.runtime import Session

@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from donewhen.jobs.ledger.signing import SigningError, key_id, new_key, open_key, public_key, public_pem
+from donewhen.jobs.ledger.signing import SigningError, create_key_file, key_id, open_key, public_key, public_pem
 from donewhen.jobs.receipts.dsse import (
     PAYLOAD_TYPE,
     EnvelopeError,
@@ -29,7 +29,7 @@ Signer = tuple[str, Callable[[bytes], str]]
 
 
 def signer(path: Path) -> Signer:
-    new_key(path, "words")
+    create_key_file(path, "words")
     return open_key(path, "words")
 
 

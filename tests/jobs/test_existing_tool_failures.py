@@ -124,7 +124,7 @@ EVALUATE = """
 import sys
 from pathlib import Path
 from donewhen.jobs.ledger.approval import unproved_actor
-from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
+from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
 from donewhen.jobs.plan.workspace import find_workspace
 workspace = find_workspace(Path.cwd())
 for place in list(workspace.places()):

@@ -14,8 +14,8 @@ from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle.completion import Completion, complete
-from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
-from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
+from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 from donewhen.jobs.lifecycle.start import StartResult, start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.document import rewrite_fields

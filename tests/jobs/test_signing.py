@@ -21,7 +21,7 @@ from donewhen.jobs.contract.agreement import agree, agreement_proposals, current
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.ledger.signing import SigningError, new_key, open_key, verify_signature
+from donewhen.jobs.ledger.signing import SigningError, create_key_file, open_key, verify_signature
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -35,7 +35,7 @@ ADA = Approval(Actor("ada", "person"))
 def key(tmp_path: Path) -> Approval:
     """Somebody who signs with a key of their own."""
     path = tmp_path / "key"
-    public = new_key(path, WORDS)
+    public = create_key_file(path, WORDS)
     found, sign = open_key(path, WORDS)
     assert found == public
     return Approval(Actor("k", "key"), public, sign)
@@ -73,17 +73,17 @@ def protected(key: Any, passphrase: bytes | None = None) -> bytes:
 
 def test_a_new_key_is_kept_under_its_passphrase_and_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "key"
-    public = new_key(path, WORDS)
+    public = create_key_file(path, WORDS)
     assert public.startswith("ed25519:")
     assert len(base64.b64decode(public.removeprefix("ed25519:"), validate=True)) == 32
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.read_bytes().startswith(b"-----BEGIN ENCRYPTED PRIVATE KEY-----")
-    assert new_key(tmp_path / "other", WORDS) != public
+    assert create_key_file(tmp_path / "other", WORDS) != public
 
 
 def test_a_key_without_a_passphrase_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(SigningError) as caught:
-        new_key(tmp_path / "key", "")
+        create_key_file(tmp_path / "key", "")
     assert_sentences(caught.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -101,7 +101,7 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path, kind: str) -> None:
         path.write_text("" if kind == "empty file" else "mine")
     before = sorted(tmp_path.iterdir())
     with pytest.raises(SigningError) as caught:
-        new_key(path, WORDS)
+        create_key_file(path, WORDS)
     assert_sentences(caught.value)
     assert caught.value.where == str(path)
     assert sorted(tmp_path.iterdir()) == before
@@ -111,13 +111,13 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path, kind: str) -> None:
 
 def test_a_key_in_a_folder_that_is_not_there_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(SigningError) as caught:
-        new_key(tmp_path / "nowhere" / "key", WORDS)
+        create_key_file(tmp_path / "nowhere" / "key", WORDS)
     assert caught.value.where == str(tmp_path / "nowhere" / "key")
 
 
 @pytest.mark.parametrize("passphrase", ["", "wrong", WORDS.upper(), f"{WORDS} "])
 def test_a_wrong_passphrase_opens_nothing(tmp_path: Path, passphrase: str) -> None:
-    new_key(tmp_path / "key", WORDS)
+    create_key_file(tmp_path / "key", WORDS)
     with pytest.raises(SigningError) as caught:
         open_key(tmp_path / "key", passphrase)
     assert_sentences(caught.value)
@@ -165,7 +165,7 @@ def test_a_signature_fits_its_key_and_its_subject_and_nothing_else(tmp_path: Pat
     assert key.key is not None
     assert key.sign is not None
     signed = key.sign(b"subject")
-    other = new_key(tmp_path / "other", WORDS)
+    other = create_key_file(tmp_path / "other", WORDS)
     assert verify_signature(key.key, signed, b"subject")
     assert not verify_signature(key.key, signed, b"subject ")
     assert not verify_signature(other, signed, b"subject")
@@ -300,11 +300,11 @@ from pathlib import Path
 from donewhen.foundation.errors import MissingExtraError
 from donewhen.jobs.ledger.approval import Policy, is_approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.ledger.signing import new_key, open_key, verify_signature
+from donewhen.jobs.ledger.signing import create_key_file, open_key, verify_signature
 data = {"signature": {"key": "ed25519:k", "value": "x"}}
 entry = Entry(1, None, "agreed", "", Actor("k", "key"), data, "h")
 asked = (
-    lambda: new_key(Path(sys.argv[1]), "words"),
+    lambda: create_key_file(Path(sys.argv[1]), "words"),
     lambda: open_key(Path(__file__), "words"),
     lambda: verify_signature("ed25519:k", "x", b""),
     lambda: is_approval(entry, "X", Policy(keys=frozenset({"ed25519:k"}))),
@@ -332,5 +332,5 @@ def test_without_the_extra_signing_says_what_to_install_and_the_rest_works(tmp_p
 def test_a_missing_library_is_told_in_this_process_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives", None)
     with pytest.raises(MissingExtraError, match=r"donewhen\[sign\]"):
-        new_key(tmp_path / "key", WORDS)
+        create_key_file(tmp_path / "key", WORDS)
     assert list(tmp_path.iterdir()) == []

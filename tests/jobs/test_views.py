@@ -28,8 +28,8 @@ from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
-from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
+from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 from donewhen.jobs.plan.creating import add_job, create_project
 from sentences import assert_sentences
 

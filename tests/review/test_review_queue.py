@@ -13,7 +13,7 @@ from court_kit import ADA, BEN, BOT, CHECKED, JUDGED, Court, label, said, write_
 
 from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.evidence.commands import evidence_store
-from donewhen.jobs.lifecycle.rest import record_dispute, record_unverified_stop, set_job_aside
+from donewhen.jobs.lifecycle.setting_aside import record_dispute, record_unverified_stop, set_job_aside
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace

@@ -14,7 +14,7 @@ from court_kit import ADA, BEN, BOT, JUDGED, Court, label
 
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.jobs.audit.audit import audit_workspace
-from donewhen.jobs.lifecycle.rest import record_dispute
+from donewhen.jobs.lifecycle.setting_aside import record_dispute
 from donewhen.jobs.plan.job import Job
 from donewhen.judging.labels import LABELLED, LOG, add_label, read_label_log
 from donewhen.review.verdicts import record_verdict, write_missing_labels

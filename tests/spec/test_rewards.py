@@ -26,7 +26,7 @@ from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lessons.lesson_file import lessons_path
 from donewhen.jobs.lessons.lesson_recording import LessonDraft, answer_lesson, capture_lesson
 from donewhen.jobs.lifecycle.completion import Completion, complete
-from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
+from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
 from donewhen.jobs.lifecycle.start import StartResult, start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import STAKES, STATUSES, FieldError, Job

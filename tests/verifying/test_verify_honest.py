@@ -13,7 +13,7 @@ from verify_kit import HONEST, PYTEST, TESTS, Shop, forge, looked, messages_by_c
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval, unproved_actor
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.ledger.signing import new_key, open_key
+from donewhen.jobs.ledger.signing import create_key_file, open_key
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import create_project
 from donewhen.jobs.verifying import Verification
@@ -188,7 +188,7 @@ def test_a_criterion_more_on_the_branch_is_free(shop: Shop) -> None:
 
 
 def test_a_key_that_was_agreed_on_the_base_signs_off_anywhere(shop: Shop, tmp_path: Path) -> None:
-    key = new_key(tmp_path / "key", "pass phrase")
+    key = create_key_file(tmp_path / "key", "pass phrase")
     shop.write("donewhen.toml", f'[approval]\nkeys = ["{key}"]\n')
     job = shop.job(criteria=("It reads well\n  check: manual", "There is one\n  check: file /prices.py"))
     shop.branch()

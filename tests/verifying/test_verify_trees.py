@@ -20,8 +20,8 @@ from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.verifying import verify_branch
 from donewhen.jobs.verifying.base_branch import BaseError, base_of
+from donewhen.jobs.verifying.checkouts import write_branch_folder, write_contract_folder
 from donewhen.jobs.verifying.judging_files import judging_files_of, matches
-from donewhen.jobs.verifying.trees import lay_branch, lay_contract
 from lean_python import lean_python
 from sentences import assert_sentences
 
@@ -236,7 +236,7 @@ def test_installed_things_serve_and_caches_do_not(shop: Shop, tmp_path: Path) ->
         shop.write(name, "x")
     place = tmp_path / "laid"
     place.mkdir()
-    lay_branch(base_of(shop.workspace, "main"), shop.workspace, place)
+    write_branch_folder(base_of(shop.workspace, "main"), shop.workspace, place)
     assert (place / "build" / "x").read_text() == (place / "out" / "a.bin").read_text() == "x"
     assert (place / "build").is_symlink()
     assert not (place / "__pycache__").exists()
@@ -255,7 +255,7 @@ def test_the_contract_is_all_from_the_base(shop: Shop, tmp_path: Path) -> None:
     shop.write(".codex/hooks.json", "{}")
     shop.commit()
     base = base_of(shop.workspace, "main")
-    for number, lay in enumerate((lay_contract, lay_branch)):
+    for number, lay in enumerate((write_contract_folder, write_branch_folder)):
         place = tmp_path / f"laid{number}"
         place.mkdir()
         found = lay(base, shop.workspace, place)
@@ -274,7 +274,7 @@ def test_a_pyproject_that_cannot_be_read_is_the_bases(shop: Shop, tmp_path: Path
         shop.commit()
         place = tmp_path / f"laid{len(text)}"
         place.mkdir()
-        lay_branch(base_of(shop.workspace, "main"), shop.workspace, place)
+        write_branch_folder(base_of(shop.workspace, "main"), shop.workspace, place)
         assert (place / "pyproject.toml").read_text() == ('[project]\nname = "shop"\n' if text == "[tool" else text)
 
 

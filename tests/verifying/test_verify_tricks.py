@@ -15,7 +15,7 @@ from verify_kit import HONEST, NAIVE, PYTEST, TESTS, Shop, forge, looked, messag
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval, person_at_terminal, unproved_actor
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.ledger.signing import new_key, open_key
+from donewhen.jobs.ledger.signing import create_key_file, open_key
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
@@ -341,7 +341,7 @@ def test_a_word_of_a_person_on_the_branch_is_nobodys(shop: Shop) -> None:
 
 
 def test_a_key_that_only_the_branch_trusts_signs_nothing(shop: Shop, tmp_path: Path) -> None:
-    key = new_key(tmp_path / "key", "pass phrase")
+    key = create_key_file(tmp_path / "key", "pass phrase")
     job = shop.job(criteria=("It reads well\n  check: manual",))
     shop.branch()
     shop.write("donewhen.toml", f'[approval]\nkeys = ["{key}"]\n')

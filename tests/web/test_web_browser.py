@@ -17,7 +17,7 @@ from web_kit import BOT, Server, agree_to, eventually, shop
 
 from donewhen.demo.example_mission import make_mission
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.lifecycle.rest import record_dispute, set_job_aside
+from donewhen.jobs.lifecycle.setting_aside import record_dispute, set_job_aside
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job
 from donewhen.jobs.plan.job import Job

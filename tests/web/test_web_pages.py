@@ -14,7 +14,7 @@ from donewhen.demo.example_mission import make_mission
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.ledger import EventKind
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Workspace

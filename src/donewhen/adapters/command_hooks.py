@@ -169,7 +169,7 @@ def _decided(request: HookRequest, result: TaskCompletionResult, settings: Setti
         with attempts.open(fresh=not request.retried) as record:
             decision, record.state = decide_stop(result, record.state, policy)
             if decision.report.status == "capped":
-                record.unverified(decision.report)
+                record.record_unverified(decision.report)
                 if guard.jobs:
                     _on_record(settings.root, decision.feedback)
                 if request.kind not in _WITH_TURNS:
@@ -187,7 +187,7 @@ def _decided(request: HookRequest, result: TaskCompletionResult, settings: Setti
 def _on_record(root: Path, why: str) -> None:
     """Record an unverified stop in the ledger of the jobs, too. Errors are ignored: the attempts have it already."""
     from donewhen.foundation.errors import DonewhenError
-    from donewhen.jobs.lifecycle.rest import record_unverified_stop
+    from donewhen.jobs.lifecycle.setting_aside import record_unverified_stop
 
     with suppress(DonewhenError, OSError):
         record_unverified_stop(root, why)

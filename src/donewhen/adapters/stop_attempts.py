@@ -92,7 +92,7 @@ class StopAttempts:
         place = zlib.crc32(str(self._root).encode("utf-8", "surrogatepass"))
         return Path(tempfile.gettempdir()) / f"donewhen-{os.getuid()}" / f"{place:08x}"
 
-    def unverified(self, report: CompletionReport) -> None:
+    def record_unverified(self, report: CompletionReport) -> None:
         """Record a stop that was allowed without verification."""
         from datetime import UTC, datetime
 

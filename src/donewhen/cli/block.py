@@ -9,7 +9,7 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._jobs import job_argument, project_option
 from donewhen.cli._output import Output
-from donewhen.cli._rest import set_aside
+from donewhen.cli._set_aside import set_aside
 from donewhen.foundation.errors import ExitCode
 
 

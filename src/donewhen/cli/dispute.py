@@ -11,7 +11,7 @@ from donewhen.cli._jobs import find_project, job_argument, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.ledger.approval import unproved_actor
-from donewhen.jobs.lifecycle.rest import record_dispute
+from donewhen.jobs.lifecycle.setting_aside import record_dispute
 
 
 @click.command()

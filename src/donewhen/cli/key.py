@@ -10,7 +10,7 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import passphrase_for
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.ledger.signing import key_id, new_key, open_key, public_pem
+from donewhen.jobs.ledger.signing import create_key_file, key_id, open_key, public_pem
 
 
 @click.group()
@@ -27,7 +27,7 @@ def new(output: Output, path: Path) -> ExitCode:
 
     Prints the public key: for `approval.keys` in donewhen.toml, or for those who verify its signatures.
     """
-    public = new_key(path, passphrase_for(path, confirm=True))
+    public = create_key_file(path, passphrase_for(path, confirm=True))
     output.say(public)
     output.say('  next: add it to donewhen.toml ([approval] keys = ["…"]), then: donewhen agree', dim=True)
     return output.finish(ExitCode.PASS, {"key": public, "path": str(path)})

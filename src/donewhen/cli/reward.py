@@ -16,7 +16,7 @@ from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.jobs.lifecycle.evaluating import EvaluatedJob, evaluate_and_record
+from donewhen.jobs.lifecycle.evaluate_and_record import EvaluatedJob, evaluate_and_record
 from donewhen.protocols import ReasonCode
 
 

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from donewhen.jobs.ledger.ledger import Actor, Break, Chain, Entry, Ledger
     from donewhen.jobs.lifecycle.agent_loop import LoopResult, run_agent_loop
     from donewhen.jobs.lifecycle.completion import Completion, complete
-    from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
+    from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
     from donewhen.jobs.lifecycle.planning import ReadyPlan, check_plan, find_ready_jobs
     from donewhen.jobs.lifecycle.promise import Promise, verify_promise
-    from donewhen.jobs.lifecycle.rest import set_job_aside
+    from donewhen.jobs.lifecycle.setting_aside import set_job_aside
     from donewhen.jobs.lifecycle.start import StartResult, start_job
     from donewhen.jobs.plan.creating import add_job, create_project
     from donewhen.jobs.plan.criteria import Check, Criterion
@@ -99,7 +99,7 @@ _FILE_OF = {
     "find_workspace": "plan.workspace",
     "create_project": "plan.creating",
     "job_terms": "contract.terms",
-    "evaluate_and_record": "lifecycle.evaluating",
+    "evaluate_and_record": "lifecycle.evaluate_and_record",
     "run_agent_loop": "lifecycle.agent_loop",
     "parse_document": "plan.document",
     "person_at_terminal": "ledger.approval",
@@ -111,7 +111,7 @@ _FILE_OF = {
     "rewrite_fields": "plan.document",
     "run_as_evidence": "evidence.commands",
     "score_of": "gates.score",
-    "set_job_aside": "lifecycle.rest",
+    "set_job_aside": "lifecycle.setting_aside",
     "sign_off": "gates.evidence_status",
     "unproved_actor": "ledger.approval",
     "evidence_statuses": "gates.evidence_status",

@@ -14,7 +14,7 @@ from donewhen.jobs.gates.evaluation import evaluate
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.completion import valid_completion
-from donewhen.jobs.lifecycle.evaluating import evaluate_and_record
+from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
 from donewhen.jobs.lifecycle.planning import find_ready_jobs
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.mcp.answers import CheckAnswer, Jobs, ListedJob, NextStep, ReadyJob, ReadyJobs, ReasonView, ShownJob

@@ -10,7 +10,7 @@ from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.lifecycle.completion import complete
-from donewhen.jobs.lifecycle.rest import record_dispute, set_job_aside
+from donewhen.jobs.lifecycle.setting_aside import record_dispute, set_job_aside
 from donewhen.jobs.lifecycle.start import start_job as start
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace

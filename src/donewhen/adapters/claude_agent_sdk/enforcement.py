@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from donewhen.adapters.claude_agent_sdk import answers
-from donewhen.adapters.claude_agent_sdk.answers import Answer
+from donewhen.adapters.claude_agent_sdk import spec_payloads
+from donewhen.adapters.claude_agent_sdk.spec_payloads import Answer
 from donewhen.adapters.claude_code import hook_payloads
 from donewhen.adapters.claude_code.hook_payloads import STRUCTURED_OUTPUT
 from donewhen.foundation.plain_text import one_line
@@ -44,10 +44,10 @@ class Enforcement(Generic[OutputT]):
         if self.guard is None and self.output_spec is None:
             return {}
         spec = self.dialect == "spec"
-        refuse_stop = answers.spec_refuse_stop if spec else hook_payloads.refuse_stop
+        refuse_stop = spec_payloads.spec_refuse_stop if spec else hook_payloads.refuse_stop
         stop = self._never_raising(self._on_stop, refuse_stop)
         before = self._never_raising(self._before_output, hook_payloads.refuse_output)
-        after = self._never_raising(self._after_output, answers.spec_refuse_output)
+        after = self._never_raising(self._after_output, spec_payloads.spec_refuse_output)
         return {
             "Stop": [matcher(hooks=[stop], timeout=timeout)],
             "PreToolUse": [] if spec else [matcher(matcher=STRUCTURED_OUTPUT, hooks=[before], timeout=timeout)],
@@ -69,41 +69,45 @@ class Enforcement(Generic[OutputT]):
         # A client may ask again after an accepted output. A client that waits for a background task asks again when
         # the task wakes it up.
         if self.output is not None or hook_payloads.is_busy(event):
-            return answers.NOTHING
+            return spec_payloads.NOTHING
         if self.guard is not None:
             decision = await self.guard.adecide(self.context(self._last_message(event), "end_turn"))
             if not decision.allow:
-                refuse = answers.spec_refuse_stop if self.dialect == "spec" else hook_payloads.refuse_stop
+                refuse = spec_payloads.spec_refuse_stop if self.dialect == "spec" else hook_payloads.refuse_stop
                 return refuse(decision.feedback)
             self.report = decision.report
             if decision.report.status != "verified":
-                return answers.NOTHING if self.output_spec is None else answers.HALT
+                return spec_payloads.NOTHING if self.output_spec is None else spec_payloads.HALT
         if self.output_spec is None:
-            return answers.NOTHING
+            return spec_payloads.NOTHING
         self._reminders += 1
-        return hook_payloads.refuse_stop(_ASK_FOR_OUTPUT) if self._reminders <= _MAX_REMINDERS else answers.HALT
+        return hook_payloads.refuse_stop(_ASK_FOR_OUTPUT) if self._reminders <= _MAX_REMINDERS else spec_payloads.HALT
 
     async def _before_output(self, event: Event) -> Answer:
         if self.output_spec is None or _of_subagent(event):
-            return answers.NOTHING
+            return spec_payloads.NOTHING
         payload = event.get("tool_input")
         try:
             self.output_spec.decode(payload)
         except ValueError as error:
             return hook_payloads.refuse_output(f"The output is invalid: {error}")
         decision = await self._decided(payload)
-        return answers.NOTHING if decision is None or decision.allow else hook_payloads.refuse_output(decision.feedback)
+        return (
+            spec_payloads.NOTHING
+            if decision is None or decision.allow
+            else hook_payloads.refuse_output(decision.feedback)
+        )
 
     async def _after_output(self, event: Event) -> Answer:
         if self.output_spec is None or _of_subagent(event):
-            return answers.NOTHING
+            return spec_payloads.NOTHING
         payload = event.get("tool_input")
         if self.dialect == "spec":
             decision = await self._decided(payload)
             if decision is not None and not decision.allow:
-                return answers.spec_refuse_output(decision.feedback)
+                return spec_payloads.spec_refuse_output(decision.feedback)
         self.output = self.output_spec.decode(payload)
-        return answers.ACCEPTED
+        return spec_payloads.ACCEPTED
 
     async def _decided(self, payload: object) -> StopDecision | None:
         if self.guard is None:

@@ -27,7 +27,7 @@ class SigningError(DonewhenError):
     exit_code = ExitCode.USAGE
 
 
-def new_key(path: Path, passphrase: str) -> str:
+def create_key_file(path: Path, passphrase: str) -> str:
     """Generate a key, write it encrypted to a new file, and return its public key."""
     from donewhen.foundation.files import write_atomically
 

@@ -19,9 +19,15 @@ from donewhen.jobs.record.history import history_of
 from donewhen.jobs.verifying.base_branch import Base, base_of, count_untracked, is_shallow
 from donewhen.jobs.verifying.branch_changes import claim_of, project_reasons, record_reasons
 from donewhen.jobs.verifying.cases import CaseReason, JobCases, Verification, VerificationCase
+from donewhen.jobs.verifying.checkouts import (
+    ChangedJudgingFile,
+    write_base_folder,
+    write_branch_folder,
+    write_contract_folder,
+    write_work_folder,
+)
 from donewhen.jobs.verifying.job_cases import AgreedJob, OnProgress, RunTree, case_from_reasons, job_cases
 from donewhen.jobs.verifying.judging_files import judging_files_of
-from donewhen.jobs.verifying.trees import ChangedJudgingFile, lay_base, lay_branch, lay_contract, lay_work
 
 
 def verify_branch(
@@ -33,7 +39,7 @@ def verify_branch(
     with tempfile.TemporaryDirectory(prefix="donewhen-verify-", ignore_cleanup_errors=True) as folder:
         place = Path(os.path.realpath(folder))
         on_progress("the contract")
-        contract = lay_contract(base, branch, _make_folder(place / "contract"))
+        contract = write_contract_folder(base, branch, _make_folder(place / "contract"))
         project = contract.project()
         project_file = contract.where(contract.project_file)
         seal = project_seal(contract, project)
@@ -115,11 +121,11 @@ def _trees(
         return [], ()
     open_jobs = [agreed_job.job for agreed_job in chosen if not agreed_job.done]
     judges = judging_files_of(base, contract, [agreed_job.job for agreed_job in chosen], open_jobs)
-    before = RunTree(lay_base(base, branch, _make_folder(place / "base"), judges), f"On {base.ref}: ", {})
-    strict, changed = lay_work(base, branch, _make_folder(place / "strict"), judges)
+    before = RunTree(write_base_folder(base, branch, _make_folder(place / "base"), judges), f"On {base.ref}: ", {})
+    strict, changed = write_work_folder(base, branch, _make_folder(place / "strict"), judges)
     if not changed:
         return [before, RunTree(strict, "", {})], ()
-    own = lay_branch(base, branch, _make_folder(place / "own"))
+    own = write_branch_folder(base, branch, _make_folder(place / "own"))
     labels = (f"With the tests of {base.ref}: ", "With the branch's own tests: ")
     return [before, RunTree(strict, labels[0], {}), RunTree(own, labels[1], {})], changed
 
@@ -163,7 +169,9 @@ def _contract_at_fork(base: Base, branch: Workspace, place: Path) -> Workspace |
     if base.forked is base.files:
         return None
     try:
-        return lay_contract(base._replace(commit=base.fork, files=base.forked), branch, _make_folder(place / "before"))
+        return write_contract_folder(
+            base._replace(commit=base.fork, files=base.forked), branch, _make_folder(place / "before")
+        )
     except DonewhenError:
         return None
 

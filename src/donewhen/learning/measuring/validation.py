@@ -65,12 +65,12 @@ class ValidationPanel:
         self._remember(cache_key, judged)
         return judged
 
-    def was_on_validation(self, *guidances: Guidance) -> None:
+    def note_validated(self, *guidances: Guidance) -> None:
         """Note that these guidances have judged the validation tickets, now or before the run was interrupted."""
         for guidance in guidances:
             self._remember((guidance.hash, "validation"), self._known.get((guidance.hash, "validation")))
 
-    def was_on_credit(self, *guidances: Guidance) -> None:
+    def note_credited(self, *guidances: Guidance) -> None:
         """Note that these guidances have judged the tickets for rule credit."""
         for guidance in guidances:
             self._remember((guidance.hash, "credit"), self._known.get((guidance.hash, "credit")))

@@ -50,7 +50,7 @@ class GuidanceChanges:
         if self._settings.trial != "off":
             trial = await self._recorder.step("trialled", partial(self._run_trial, now, after, change, origin))
             if trial["tickets"]:
-                self._panel.was_on_validation(now, after)
+                self._panel.note_validated(now, after)
             why = str(trial["reason"])
             if not trial["accepted"]:
                 return False, why
@@ -77,7 +77,7 @@ class GuidanceChanges:
             return
         now = self._state.guidance
         data = await self._recorder.step("credited", partial(self._measure_credit, epoch))
-        self._panel.was_on_credit(now, *(now.without(key) for key in data["rules"]))
+        self._panel.note_credited(now, *(now.without(key) for key in data["rules"]))
         measured = {key: RuleCredit(tuple(row["hits"]), tuple(row["misses"])) for key, row in data["rules"].items()}
         for key in rules_not_paying(self._state.guidance, measured, rules):
             if not self.left:

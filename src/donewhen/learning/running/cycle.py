@@ -37,8 +37,8 @@ from donewhen.learning.running.changes import GuidanceChanges
 from donewhen.learning.running.epoch_verdicts import EpochVerdicts
 from donewhen.learning.running.events import EventType
 from donewhen.learning.running.recorder import RunRecorder
-from donewhen.learning.running.review_queue import ReviewQueue
 from donewhen.learning.running.run_state import RunState
+from donewhen.learning.running.unlearned_queue import UnlearnedQueue
 from donewhen.models.metered import MeteredModel
 from donewhen.models.roles import Case, Completion, ModelError, Studious
 
@@ -64,7 +64,7 @@ class ReflectionCycles:
         metered: MeteredModel,
         recorder: RunRecorder,
         changes: GuidanceChanges,
-        queue: ReviewQueue,
+        queue: UnlearnedQueue,
         rolled: EpochVerdicts,
         open_cases: dict[str, None],
     ) -> None:

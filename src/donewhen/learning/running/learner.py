@@ -25,8 +25,8 @@ from donewhen.learning.running.cycle import ReflectionCycles, ReflectionLimitRea
 from donewhen.learning.running.epoch_verdicts import EpochVerdicts
 from donewhen.learning.running.events import EventLog, RunError
 from donewhen.learning.running.recorder import BudgetStop, RunRecorder, Watcher
-from donewhen.learning.running.review_queue import ReviewQueue
 from donewhen.learning.running.run_state import RunState
+from donewhen.learning.running.unlearned_queue import UnlearnedQueue
 from donewhen.models.metered import BudgetError, MeteredModel
 
 _CHUNK = 64
@@ -55,7 +55,7 @@ class Learner:
         self._recorder = RunRecorder(log, metered, mission.clock, watcher)
         self._panel = ValidationPanel(mission, reader, splits, metered)
         self._changes = GuidanceChanges(mission.settings, self._recorder, self._panel)
-        self._queue = ReviewQueue(mission, reader, splits, self._recorder)
+        self._queue = UnlearnedQueue(mission, reader, splits, self._recorder)
 
     @property
     def state(self) -> RunState:
@@ -81,7 +81,7 @@ class Learner:
                     break
         self._metered.meter.reserved = 0
         self._metered.meter.end_epoch()
-        self._queue.for_people()
+        self._queue.queue_for_people()
         if self.state.evaluations.get("before"):
             with suppress(BudgetStop):
                 await self._evaluate("after", first)
@@ -129,7 +129,7 @@ class Learner:
         with self._continue_if_epoch_budget():
             await self._recorder.step("epoch_ended", partial(self._epoch_summary, number, frozen))
             if self._panel.validation:
-                self._panel.was_on_validation(frozen, self.state.guidance)
+                self._panel.note_validated(frozen, self.state.guidance)
         return self.state.epoch.changes
 
     @contextmanager

@@ -18,7 +18,7 @@ from donewhen.learning.running.recorder import RunRecorder
 from donewhen.models.roles import Binary
 
 
-class ReviewQueue:
+class UnlearnedQueue:
     """Writes rows of the stop-gradient queue."""
 
     def __init__(self, mission: Mission, reader: TicketReader, splits: Splits, recorder: RunRecorder) -> None:
@@ -36,7 +36,7 @@ class ReviewQueue:
         if rows:
             self._recorder.record("queued", {"rows": rows})
 
-    def for_people(self) -> None:
+    def queue_for_people(self) -> None:
         """Queue the tickets that need a human decision."""
         state = self._recorder.state
         if not state.epochs:

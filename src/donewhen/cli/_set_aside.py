@@ -8,7 +8,7 @@ from donewhen.cli._jobs import find_project
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.ledger.approval import unproved_actor
-from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 
 
 def set_aside(output: Output, job: str, project: Path | None, *, reason: str = "", question: str = "") -> ExitCode:

@@ -23,7 +23,7 @@ from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.judge.missions import accept_guidance
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.ledger.signing import new_key, open_key
+from donewhen.jobs.ledger.signing import create_key_file, open_key
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.plan.job import Job
 from donewhen.judging.guidance import GuidanceChange
@@ -478,7 +478,7 @@ def test_nobody_else_lets_it_begin_anew(court: Court, tmp_path: Path, who: str) 
     job = worn(court, 4)
     by = BOT
     if who != "an agent":
-        new_key(tmp_path / "key", "pass phrase")
+        create_key_file(tmp_path / "key", "pass phrase")
         public, sign = open_key(tmp_path / "key", "pass phrase")
         by = Approval(Actor("mine", "key"), public, sign)
     court.overrule(job, "fail", by)

@@ -29,7 +29,7 @@ from donewhen.jobs.lifecycle.agent_loop import (
 )
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.promise import verify_promise
-from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job

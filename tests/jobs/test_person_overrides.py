@@ -18,9 +18,9 @@ from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.judge.person_overrides import has_override, newest_override, override_gate, subject_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, LedgerError
-from donewhen.jobs.ledger.signing import new_key, open_key
+from donewhen.jobs.ledger.signing import create_key_file, open_key
 from donewhen.jobs.lifecycle.promise import verify_promise
-from donewhen.jobs.lifecycle.rest import set_job_aside
+from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 from donewhen.judging.labels import read_label_log
@@ -218,7 +218,7 @@ def keyed(path: Path) -> Approval:
 
 
 def test_a_key_counts_where_keys_were_agreed_to_and_nowhere_else(court: Court, tmp_path: Path) -> None:
-    public = new_key(tmp_path / "key", "pass phrase")
+    public = create_key_file(tmp_path / "key", "pass phrase")
     job = court.job(JUDGED)
     by = keyed(tmp_path / "key")
     assert not court.overrule(job, "fail", by).counts

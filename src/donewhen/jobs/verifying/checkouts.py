@@ -40,7 +40,7 @@ class ChangedJudgingFile(NamedTuple):
     kind: ChangeKind
 
 
-def lay_contract(base: Base, workspace: Workspace, folder: Path) -> Workspace:
+def write_contract_folder(base: Base, workspace: Workspace, folder: Path) -> Workspace:
     """Write only the contract of the base."""
     _write_base(base, folder, [name for name in base.files if _is_contract(base, name)])
     for name in _settings_files(base, PROJECT_FILE):
@@ -50,14 +50,14 @@ def lay_contract(base: Base, workspace: Workspace, folder: Path) -> Workspace:
     return tree
 
 
-def lay_work(
+def write_work_folder(
     base: Base,
     workspace: Workspace,
     folder: Path,
     judges: JudgingFiles,
 ) -> tuple[Workspace, tuple[ChangedJudgingFile, ...]]:
     """Write the branch's work with the base's contract and judging files; return which of these the branch changed."""
-    work = lay_branch(base, workspace, folder, judges)
+    work = write_branch_folder(base, workspace, folder, judges)
     changed: list[ChangedJudgingFile] = []
     settings_files = {*_files_of_settings(base, work)}
     base_names = {name for name in base.files if judges.judges_on_base(name)}
@@ -77,7 +77,9 @@ def lay_work(
     return work, tuple(changed)
 
 
-def lay_branch(base: Base, workspace: Workspace, folder: Path, judges: JudgingFiles | None = None) -> Workspace:
+def write_branch_folder(
+    base: Base, workspace: Workspace, folder: Path, judges: JudgingFiles | None = None
+) -> Workspace:
     """Write the branch's work including its tests, with the base's contract. With ``judges``, ignored files that
     configure the tests are left out."""
     _init_repository(base, folder, resolve_commit(base.top) or base.commit)
@@ -101,7 +103,7 @@ def lay_branch(base: Base, workspace: Workspace, folder: Path, judges: JudgingFi
     return tree
 
 
-def lay_base(base: Base, workspace: Workspace, folder: Path, judges: JudgingFiles) -> Workspace:
+def write_base_folder(base: Base, workspace: Workspace, folder: Path, judges: JudgingFiles) -> Workspace:
     """Write the base itself, with links to what is installed in the working tree."""
     _init_repository(base, folder, base.commit)
     _write_base(base, folder, list(base.files))
