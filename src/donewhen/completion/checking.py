@@ -117,8 +117,9 @@ async def arun_check(
 
 def gate_error(checker: object, what: str) -> TaskCompletionResult:
     """Return the result for a check that is itself broken."""
+    stop = "" if what.endswith((".", "?")) else "."
     return TaskCompletionResult.incomplete(
-        f"gate_error: the completion check {checker_name(checker)} {what}. A broken check is not a pass; "
+        f"gate_error: the completion check {checker_name(checker)} {what}{stop} A broken check is not a pass; "
         "fix the check, or ask the person who set it up.",
         code=ReasonCode.GATE_ERROR,
     )
