@@ -13,6 +13,9 @@ MODELS := DONEWHEN_MODELS=$(abspath $(VENV))/models
 INSTALL = if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python $(1); \
 	else $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1); fi
 
+# Hundreds of interpreters are started: none of them should compile everything again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-model test test-units sentences pages test-model soak mutants lint format bench bench-learn bench-judge bench-learn-local docs clean
 
