@@ -17,7 +17,7 @@ INSTALL = if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-model test test-units sentences pages test-model soak mutants lint format bench bench-learn bench-judge bench-learn-local docs clean
+.PHONY: help demo demo-model test coverage test-units sentences pages test-model soak mutants lint format bench bench-learn bench-judge bench-learn-local docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s ':'
@@ -31,15 +31,20 @@ demo-model: $(VENV)/.weights  ## The same story with a model on this machine (1.
 	@$(MODELS) $(BIN)/donewhen demo --model local --folder build/demo-model $(ARGS)
 
 test: $(VENV)/.clients  ## Run every test (ARGS='-k name' for some); what can't be installed is skipped loudly
-	@$(MODELS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report= $(ARGS)
-	@if [ -z "$(ARGS)" ]; then $(BIN)/python -m tools.coverage_floor; fi
+	@$(MODELS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
-# The pages, the tricks, the browser and the real clients are played by `make test`: which Python plays them is no
-# difference to them.
-UNITS := --ignore=tests/docs --ignore=tests/adversarial --ignore=tests/integration --ignore=tests/property \
-	--ignore=tests/packaging --ignore-glob='*_browser.py' --ignore-glob='*_tricks*.py' --ignore-glob='*_honest.py' -m 'not wheel and not claude and not codex'
-test-units: $(VENV)/.units  ## Run the tests of every room without clients, pages and browser, as CI does on other Pythons
-	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(UNITS) $(ARGS)
+# Tracing takes as long again as the tests themselves, so only those of the rooms with a floor are traced.
+DECIDING := tests/completion tests/jobs tests/judging tests/learning tests/spec tests/reports tests/verifying \
+	tests/cli/test_audit_mission_verb.py tests/cli/test_replay_verb.py
+coverage: $(VENV)/.units  ## Measure how much of the deciding rooms their own tests cover, and fail below the floors
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report= $(UNITS) $(DECIDING)
+	@$(BIN)/python -m tools.coverage_floor
+
+# Which Python runs the pages, the tricks, the browser and the real clients makes no difference to them.
+UNITS := --ignore-glob='*_browser.py' --ignore-glob='*/test_ci_files.py' --ignore-glob='*/test_pull_requests.py' -m 'not wheel and not claude and not codex'
+BASICS := tests/completion tests/config tests/foundation tests/judging tests/learning tests/runtime tests/spec tests/cli/test_every_verb.py
+test-units: $(VENV)/.units  ## Run the tests that CI runs on other Pythons: the specifications, every verb, the rooms without processes
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(UNITS) $(BASICS) $(ARGS)
 
 sentences: $(VENV)/.test $(VENV)/.clients  ## Store the product's new wording in the snapshots of the tests (ARGS=tests/jobs for one folder)
 	@$(MODELS) $(BIN)/python -m pytest -n $(JOBS) --rewrite-sentences $(ARGS)

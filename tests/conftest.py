@@ -30,8 +30,6 @@ for _mark in ("CI", "GITHUB_ACTIONS"):
 # Crash logs of tests are nobody's.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="donewhen-tests-state-")
 
-_MEASURED = {"completion", "jobs", "judging", "learning", "reports", "spec", "verifying"}
-_MEASURED_FILES = {"test_audit_mission_verb.py", "test_replay_verb.py", "test_learning_properties.py"}
 _Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
 
 # Where a shell started these tests in the background, Ctrl-C is ignored, here and in whatever they start.
@@ -125,15 +123,6 @@ def nothing_waits_for_the_disk() -> Iterator[None]:
 def real_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of what reaches the disk, and when."""
     monkeypatch.setattr(os, "fsync", _FSYNC)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Coverage costs half as much time again. The deciding rooms are covered by the tests of these folders."""
-    for item in items:
-        folder = item.path.relative_to(Path(__file__).parent).parts[0]
-        measured = folder in _MEASURED or item.path.name in _MEASURED_FILES
-        if not measured or "browser" in item.path.name:
-            item.add_marker("no_cover")
 
 
 @pytest.hookimpl(wrapper=True)
