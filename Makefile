@@ -30,21 +30,22 @@ demo-model: $(VENV)/.weights  ## The same story with a model on this machine (1.
 	@rm -rf build/demo-model
 	@$(MODELS) $(BIN)/donewhen demo --model local --folder build/demo-model $(ARGS)
 
-test: $(VENV)/.clients  ## Run every test (ARGS='-k name' for some); what can't be installed is skipped loudly
-	@$(MODELS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
-
-# Tracing takes as long again as the tests themselves, so only those of the rooms with a floor are traced.
+PYTEST = $(MODELS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+# Tracing takes nearly as long as the tests themselves, so only the tests of the rooms with a floor are traced.
 DECIDING := tests/completion tests/jobs tests/judging tests/learning tests/spec tests/reports tests/verifying \
 	tests/cli/test_audit_mission_verb.py tests/cli/test_replay_verb.py
-coverage: $(VENV)/.units  ## Measure how much of the deciding rooms their own tests cover, and fail below the floors
-	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report= $(UNITS) $(DECIDING)
+COVERAGE ?=
+test: $(VENV)/.clients  ## Run every test (ARGS='-k name' for some; COVERAGE=yes to measure); what can't be installed is skipped loudly
+	@if [ -z "$(COVERAGE)" ]; then $(PYTEST) $(ARGS); else $(MAKE) coverage && \
+	$(PYTEST) $(addprefix --ignore=,$(DECIDING)) $(ARGS); fi
+
+coverage: $(VENV)/.clients  ## Measure how much of the deciding rooms their own tests cover, and fail below the floors
+	@$(PYTEST) --cov --cov-report= $(DECIDING)
 	@$(BIN)/python -m tools.coverage_floor
 
-# Which Python runs the pages, the tricks, the browser and the real clients makes no difference to them.
-UNITS := --ignore-glob='*_browser.py' --ignore-glob='*/test_ci_files.py' --ignore-glob='*/test_pull_requests.py' -m 'not wheel and not claude and not codex'
 BASICS := tests/completion tests/config tests/foundation tests/judging tests/learning tests/runtime tests/spec tests/cli/test_every_verb.py
 test-units: $(VENV)/.units  ## Run the tests that CI runs on other Pythons: the specifications, every verb, the rooms without processes
-	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(UNITS) $(BASICS) $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not wheel and not claude and not codex' $(BASICS) $(ARGS)
 
 sentences: $(VENV)/.test $(VENV)/.clients  ## Store the product's new wording in the snapshots of the tests (ARGS=tests/jobs for one folder)
 	@$(MODELS) $(BIN)/python -m pytest -n $(JOBS) --rewrite-sentences $(ARGS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -123,6 +124,12 @@ def nothing_waits_for_the_disk() -> Iterator[None]:
 def real_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of what reaches the disk, and when."""
     monkeypatch.setattr(os, "fsync", _FSYNC)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests stay until the end: don't search them for garbage again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

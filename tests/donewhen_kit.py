@@ -46,6 +46,11 @@ def sampled(cases: Iterable[_T], keep: int) -> list[_T]:
     return [every[round(at * (len(every) - 1) / (keep - 1))] for at in range(keep)]
 
 
+def examples(many: int) -> int:
+    """How many examples hypothesis tries: a third of ``many``; `make soak` says how many itself."""
+    return int(os.environ.get("DONEWHEN_EXAMPLES", max(1, many // 3)))
+
+
 def quiet_environment(**extra: str) -> dict[str, str]:
     """The environment without the marks of an agent or of a CI system, as a person at home has it."""
     hidden = {*AGENT_VARIABLES, "CI", "GITHUB_ACTIONS", "DONEWHEN_PASSPHRASE", "NO_COLOR"}

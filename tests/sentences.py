@@ -70,7 +70,7 @@ _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\bsh: (?:line )?1: (\S+): (?:not found|No such file or directory)", r"sh: \1: not found"),
         # How much of a command is shown depends on how long the path of its program is.
         (r"`‹python› [^`\n]*…`", "`‹python› …`"),
-        (r"maximum recursion depth exceeded[^.\n]*", "maximum recursion depth exceeded"),
+        (r"maximum recursion depth exceeded[^.)\n]*", "maximum recursion depth exceeded"),
         (_JSON_ERROR, "‹JSON error›"),
         (r"(not JSON compliant): -?(?:inf|nan)", r"\1"),
         (r"Symlink loop from '[^']*'|Too many levels of symbolic links", "‹a circle of links›"),

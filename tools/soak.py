@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _sweeps() -> list[str]:
     """Return the suites that `make test` only samples."""
-    marks = ("sampled(", "DONEWHEN_EXAMPLES")
+    marks = ("sampled(", "examples(", "DONEWHEN_EXAMPLES")
     suites = sorted((ROOT / "tests").rglob("test_*.py"))
     return [str(suite.relative_to(ROOT)) for suite in suites if any(mark in suite.read_text("utf-8") for mark in marks)]
 

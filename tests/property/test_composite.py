@@ -19,8 +19,9 @@ from donewhen.completion import (
     run_check,
 )
 from donewhen.testing import make_context
+from donewhen_kit import examples
 
-MODEST = settings(max_examples=150, deadline=None)
+MODEST = settings(max_examples=examples(150), deadline=None)
 
 Answer = Literal["pass", "fail", "broken"]
 

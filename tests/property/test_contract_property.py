@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -17,9 +16,10 @@ from donewhen.config.settings import ApprovalSettings, GuardSettings, JobSetting
 from donewhen.jobs.contract.terms import compare_terms, job_terms, normal_command, project_terms, terms_hash
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.job import STAKES, read_job, read_project
+from donewhen_kit import examples
 
 QUICK = settings(
-    max_examples=int(os.environ.get("DONEWHEN_EXAMPLES", "150")),
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.generate, Phase.shrink],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -15,8 +14,9 @@ from hypothesis import strategies as st
 
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.frontmatter import DocumentError, read_simple_fields, read_yaml_fields
+from donewhen_kit import examples
 
-EXAMPLES = int(os.environ.get("DONEWHEN_EXAMPLES", "200"))
+EXAMPLES = examples(200)
 QUICK = settings(
     max_examples=EXAMPLES,
     deadline=None,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from donewhen.filesystem import Filesystem, FilesystemError, HostFilesystem, InMemoryFilesystem, PathEscapeError
 from donewhen.filesystem.protocol import split_path
+from donewhen_kit import examples
 
 # --- how a path is read
 
@@ -21,7 +22,7 @@ PARTS = st.sampled_from(["..", ".", "", "a", "b", "...", "..a", " ", "~"])
 PATHS = st.lists(PARTS, min_size=1, max_size=8).map("/".join)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(PATHS)
 @example("a/..")
 @example("a/../..")
@@ -38,7 +39,7 @@ def test_a_path_is_read_as_the_system_would_write_it_normally_or_is_refused(path
         assert "/".join(split_path(path)) == ("" if normal == "." else normal)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(max_size=30))
 def test_any_text_is_a_path_below_the_root_or_an_error_of_the_filesystem(text: str) -> None:
     try:
@@ -93,7 +94,7 @@ def everything_outside(base: Path) -> dict[str, bytes]:
     } | {"names": " ".join(sorted(os.listdir(base))).encode()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(LINKED_PATHS)
 def test_through_any_tangle_of_links_nothing_outside_is_reached(path: str) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -120,7 +121,7 @@ def test_through_any_tangle_of_links_nothing_outside_is_reached(path: str) -> No
         assert everything_outside(base) == before
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(LINKED_PATHS)
 def test_what_the_system_itself_would_open_inside_is_found_and_nothing_else(path: str) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -176,7 +177,7 @@ def drop_empty_folders(root: Path) -> None:
             os.rmdir(folder)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(STEPS)
 def test_both_filesystems_answer_any_sequence_of_requests_alike(steps: list[tuple[object, ...]]) -> None:
     memory = InMemoryFilesystem()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -30,9 +29,10 @@ from donewhen.jobs.plan.job import TRUTH_CHECKS, Job, Project, read_job, read_pr
 from donewhen.jobs.plan.templates import job_plan, project_plan
 from donewhen.jobs.record.history import History
 from donewhen.jobs.record.projection import Mismatch
+from donewhen_kit import examples
 
 QUICK = settings(
-    max_examples=int(os.environ.get("DONEWHEN_EXAMPLES", "150")),
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.generate, Phase.shrink],

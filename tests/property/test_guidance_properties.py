@@ -25,9 +25,10 @@ from donewhen.judging.guidance import (
     seed_guidance,
 )
 from donewhen.judging.guidance_store import GuidanceStore, read_guidance
+from donewhen_kit import examples
 
 QUICK = settings(
-    max_examples=120,
+    max_examples=examples(120),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.generate, Phase.shrink],

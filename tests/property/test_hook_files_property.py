@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from donewhen.adapters.hook_files import BACKUP_SUFFIX, install_hooks, installed_hooks, uninstall_hooks
 from donewhen.adapters.hook_targets import HOOK_TARGETS, HookTarget
 from donewhen.foundation.errors import ConfigError
+from donewhen_kit import examples
 
 EVENTS = ("Stop", "SubagentStop", "TaskCompleted", "PreToolUse", "SessionStart", "Custom")
 WHITE = st.sampled_from(["", "", " ", "\n", "\t", "\r\n", "\n    ", " \n\t "])
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 QUICK = settings(
-    max_examples=70,
+    max_examples=examples(70),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.generate, Phase.shrink],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,8 +28,9 @@ from donewhen.jobs.plan.criteria import is_placeholder
 from donewhen.jobs.plan.document import parse_document, rewrite_fields
 from donewhen.jobs.plan.job import Job, read_job
 from donewhen.jobs.plan.templates import job_plan
+from donewhen_kit import examples
 
-EXAMPLES = int(os.environ.get("DONEWHEN_EXAMPLES", "100"))
+EXAMPLES = examples(300)
 NOW = "2026-02-14T10:00:00Z"
 SMUGGLED = (
     "# Acceptance Criteria",

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from donewhen.completion import JudgeAnswer, LLMJudgeChecker, ReasonCode
 from donewhen.completion.llm_judge import escaped, parse_answer, tally_answers
 from donewhen.testing import Script, ScriptedAdapter, finish, make_context
+from donewhen_kit import examples
 
-MODEST = settings(max_examples=100, deadline=None)
+MODEST = settings(max_examples=examples(100), deadline=None)
 
 VERDICTS = st.sampled_from(["pass", "fail", "abstain"])
 ANSWERS = st.builds(JudgeAnswer, VERDICTS, st.text(max_size=20))

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from donewhen.completion import ReasonCode, ReportError, SuiteBaseline, SuiteReport, read_junit
 from donewhen.completion.suite import against_baseline
+from donewhen_kit import examples
 
-MODEST = settings(max_examples=100, deadline=None)
+MODEST = settings(max_examples=examples(100), deadline=None)
 
 WORST_FIRST = ("errored", "failed", "skipped", "passed")
 TAGS = {"errored": "error", "failed": "failure", "skipped": "skipped"}

@@ -46,9 +46,10 @@ from donewhen.learning.reflection.wording import contains, normalise_rule, polar
 from donewhen.learning.running.artifacts import write_artifacts
 from donewhen.models.roles import Completion, ModelError, ReflectionRequest
 from donewhen.testing.models import ScriptedJudge
+from donewhen_kit import examples
 
-MODEST = settings(max_examples=80, deadline=None)
-FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MODEST = settings(max_examples=examples(80), deadline=None)
+FEW = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # What a reflector might say: real keys and unreal ones, good texts and bad ones, right shapes and wrong ones.
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.ledger.ledger import Actor, ApproverClass, EventKind, Ledger, parse_entry, verify_chain
+from donewhen_kit import examples
 
 QUICK = settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.generate, Phase.shrink],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
@@ -16,9 +15,10 @@ from donewhen.jobs.plan.criteria import find_section, markdown_sections
 from donewhen.jobs.plan.document import parse_document as parse_plan
 from donewhen.jobs.plan.job import read_job
 from donewhen.jobs.plan.templates import job_plan
+from donewhen_kit import examples
 
 QUICK = settings(
-    max_examples=int(os.environ.get("DONEWHEN_EXAMPLES", "150")),
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -16,8 +16,9 @@ from donewhen.contrib.tools.planning import AddSteps, CancelStep, Plan, PlanStep
 from donewhen.prompt import ToolContext, call_tool
 from donewhen.runtime import Session
 from donewhen.testing import make_context
+from donewhen_kit import examples
 
-MODEST = settings(max_examples=100, deadline=None)
+MODEST = settings(max_examples=examples(100), deadline=None)
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ def test_whatever_an_agent_does_ids_stay_unique_and_closed_means_closed(changes:
         assert (plan.status == "completed") is (all(step.closed for step in plan.steps) and not plan.dropped)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(CHANGES, max_size=12))
 def test_once_work_has_begun_no_open_step_disappears_unseen(changes: list[Any]) -> None:
     session = Session()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -12,8 +11,9 @@ from hypothesis import strategies as st
 
 from donewhen.jobs.plan.document import Document, parse_document, rewrite_fields
 from donewhen.jobs.plan.frontmatter import DocumentError, Value
+from donewhen_kit import examples
 
-EXAMPLES = int(os.environ.get("DONEWHEN_EXAMPLES", "200"))
+EXAMPLES = examples(200)
 QUICK = settings(
     max_examples=EXAMPLES,
     deadline=None,

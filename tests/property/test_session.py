@@ -21,6 +21,7 @@ from donewhen.runtime import (
     replace_latest,
     upsert_by,
 )
+from donewhen_kit import examples
 
 
 @dataclass(frozen=True)
@@ -183,11 +184,11 @@ class SessionMachine(RuleBasedStateMachine):
             assert dict(snapshot.slices) == {kind: tuple(values) for kind, values in model.items()}  # type: ignore[attr-defined]
 
 
-SessionMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+SessionMachine.TestCase.settings = settings(max_examples=examples(40), stateful_step_count=25, deadline=None)
 TestSessionAgainstAPlainDictionary = SessionMachine.TestCase
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(numbers, max_size=20))
 def test_where_agrees_with_a_filter_over_all(values: list[int]) -> None:
     session = Session()
@@ -195,7 +196,7 @@ def test_where_agrees_with_a_filter_over_all(values: list[int]) -> None:
     assert session[One].where(lambda one: one.value > 0) == tuple(One(value) for value in values if value > 0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(numbers, max_size=20))
 def test_upserting_keeps_the_newest_value_of_each_key_in_the_order_the_keys_appeared(values: list[int]) -> None:
     session = Session()

@@ -6,8 +6,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from donewhen.foundation.plain_text import one_line, plain_text, shorten
+from donewhen_kit import examples
 
-modest = settings(max_examples=150, deadline=None)
+modest = settings(max_examples=examples(150), deadline=None)
 
 FRAGMENTS = [
     "\x1b", "\x1b[", "\x1b]", "\x1bP", "\x1bX", "\x1b^", "\x1b_", "\x1b\\", "\x07", "[", "]", "\\", ";", "0",
