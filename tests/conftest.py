@@ -31,6 +31,7 @@ for _mark in ("CI", "GITHUB_ACTIONS"):
 # Crash logs of tests are nobody's.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="donewhen-tests-state-")
 
+_FIRST = ("test_ray", "test_ci_files", "test_one_loop", "browser")
 _Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
 
 # Where a shell started these tests in the background, Ctrl-C is ignored, here and in whatever they start.
@@ -124,6 +125,11 @@ def nothing_waits_for_the_disk() -> Iterator[None]:
 def real_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of what reaches the disk, and when."""
     monkeypatch.setattr(os, "fsync", _FSYNC)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest comes first: workers take tests from each other's ends, and would wait for it in the end."""
+    items.sort(key=lambda item: next((at for at, name in enumerate(_FIRST) if name in item.path.name), len(_FIRST)))
 
 
 def pytest_collection_finish() -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import importlib.util
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,11 +59,19 @@ RULES = {
 }
 
 
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Two clusters on the same two addresses would take each other's workers."""
+    with (Path(tempfile.gettempdir()) / "donewhen-tests-ray.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     """A cluster to which this process is connected, as the program of a user would be."""
     made = Cluster({"OPENAI_API_KEY": KEY})
-    with pytest.MonkeyPatch.context() as patch:
+    with _alone(), pytest.MonkeyPatch.context() as patch:
         for name, value in made.access.items():
             patch.setenv(name, value)
         patch.setenv("OPENAI_API_KEY", KEY)
