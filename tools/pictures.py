@@ -101,10 +101,10 @@ def demo_svg(*chapters: int) -> str:
 
 def same_story(one: str, other: str) -> bool:
     """Whether two pictures of the demo have the same text. Coordinates are ignored: they depend on Rich's version."""
-    return _told(one) == _told(other)
+    return _drawn_text(one) == _drawn_text(other)
 
 
-def _told(svg: str) -> str:
+def _drawn_text(svg: str) -> str:
     lines = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
     return " ".join(html.unescape(" ".join(lines)).split())
 

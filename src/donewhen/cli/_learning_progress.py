@@ -25,7 +25,7 @@ class LearningProgress(Watcher):
         self._lines = not quiet and not output.json and not self._bars
         self._progress: Progress | None = None
         self._task: TaskID | None = None
-        self._told = ""
+        self._status = ""
 
     def __enter__(self) -> Self:
         if self._bars:
@@ -37,7 +37,7 @@ class LearningProgress(Watcher):
                 BarColumn(bar_width=24),
                 MofNCompleteColumn(),
                 TimeRemainingColumn(compact=True),
-                TextColumn("{task.fields[told]}", style="dim"),
+                TextColumn("{task.fields[status]}", style="dim"),
                 console=Console(stderr=True, no_color=not self._output.color),
                 transient=True,
             )
@@ -54,21 +54,21 @@ class LearningProgress(Watcher):
         if self._progress is not None:
             if self._task is not None:
                 self._progress.remove_task(self._task)
-            self._task = self._progress.add_task(name, total=max(1, total), told=self._told)
+            self._task = self._progress.add_task(name, total=max(1, total), status=self._status)
 
     def advance(self, done: int) -> None:
         if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, completed=done, told=self._told)
+            self._progress.update(self._task, completed=done, status=self._status)
 
     def tell(self, accuracy: float | None, spent: Mapping[str, Any]) -> None:
         """Update the text beside the bar: accuracy so far, and cost."""
-        self._told = _told(accuracy, spent)
+        self._status = _status_text(accuracy, spent)
 
     def event(self, event: RunEvent, state: RunState) -> None:
         judged = state.epoch.rolled if state.epochs else 0
         self.tell(1 - state.epoch.wrong / judged if judged else None, event.spent)
         if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, told=self._told)
+            self._progress.update(self._task, status=self._status)
         line = _line(event, state)
         if line and self._lines:
             self._output.note(line)
@@ -78,7 +78,7 @@ class LearningProgress(Watcher):
             self._progress.console.print(Text(line))
 
 
-def _told(accuracy: float | None, spent: Mapping[str, Any]) -> str:
+def _status_text(accuracy: float | None, spent: Mapping[str, Any]) -> str:
     parts = [] if accuracy is None else [f"accuracy {accuracy:.3f}"]
     parts.append(f"{int(spent.get('calls', 0)):,} calls")
     tokens = int(spent.get("prompt_tokens", 0) + spent.get("completion_tokens", 0))

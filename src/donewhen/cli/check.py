@@ -91,7 +91,7 @@ def command(
         )
     context = TaskCompletionContext(session=Session(), filesystem=HostFilesystem(root))
     results = [(label, _asked(output, label, checker, context)) for label, checker in checks]
-    return _told(output, results)
+    return _print_results(output, results)
 
 
 def suite_checker(
@@ -117,7 +117,7 @@ def _asked(
     return result
 
 
-def _told(output: Output, results: list[tuple[str, TaskCompletionResult]]) -> ExitCode:
+def _print_results(output: Output, results: list[tuple[str, TaskCompletionResult]]) -> ExitCode:
     failures = [(label, result) for label, result in results if not result.complete]
     findings = [
         Finding(

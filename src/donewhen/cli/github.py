@@ -111,7 +111,12 @@ def sync(output: Output, dry_run: bool, job: str | None, max_wait: float, projec
     if dry_run:
         for step in steps:
             output.say(f"· would {step.told}")
-    findings = [*_unreadable(looked), *_nothing(looked, mirror), *_told(looked, mirror, left), *_doubled(looked)]
+    findings = [
+        *_unreadable(looked),
+        *_nothing(looked, mirror),
+        *_gaps(looked, mirror, left),
+        *_doubled(looked),
+    ]
     _show(output, findings)
     if not steps and not findings:
         output.say(f"✓ All {len(looked.targets)} issue(s) in {mirror.api.repo} are up to date.", fg="green")
@@ -144,7 +149,12 @@ def parity(output: Output, job: str | None, max_wait: float, project: Path | Non
         mirror = open_mirror(workspace, keeping=True, on_progress=spinner.note, max_wait=max_wait)
         looked = read_remote_issues(workspace, mirror.project, mirror.api, mirror.known_here(read_map(workspace)), job)
     found = [gap for target in looked.targets for gap in parity_gaps(target, looked.found[target.job])]
-    findings = [*_unreadable(looked), *_nothing(looked, mirror), *_told(looked, mirror, found), *_doubled(looked)]
+    findings = [
+        *_unreadable(looked),
+        *_nothing(looked, mirror),
+        *_gaps(looked, mirror, found),
+        *_doubled(looked),
+    ]
     _show(output, findings)
     if not findings:
         output.say(f"✓ All {len(looked.targets)} issue(s) in {mirror.api.repo} are up to date.", fg="green")
@@ -185,7 +195,7 @@ def _show(output: Output, findings: Iterable[Finding]) -> None:
             output.say(f"    next: {finding.next}", dim=True)
 
 
-def _told(looked: RemoteIssues, mirror: Mirror, found: Iterable[Gap]) -> Iterator[Finding]:
+def _gaps(looked: RemoteIssues, mirror: Mirror, found: Iterable[Gap]) -> Iterator[Finding]:
     for gap in found:
         there = looked.found[gap.job]
         code = FindingCode.MIRROR_MISSING if gap.field == "issue" else FindingCode.MIRROR_DIFFERS

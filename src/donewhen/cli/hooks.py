@@ -53,7 +53,7 @@ def install_command(output: Output, claude: bool, codex: bool, user: bool, proje
         change = install_hooks(
             path, runtime.entries(scope, root), keep_places=runtime.positions_matter, dry_run=dry_run
         )
-        rows.append(_told(output, change, "installed", runtime, dry_run))
+        rows.append(_print_change(output, change, "installed", runtime, dry_run))
         if runtime.name == "codex":
             output.say(_TRUST)
             if scope == "project":
@@ -98,7 +98,7 @@ def uninstall_command(output: Output, claude: bool, codex: bool, user: bool, pro
     """Remove the hooks that install has added."""
     scope = _scope(user, project)
     rows = [
-        _told(
+        _print_change(
             output,
             uninstall_hooks(path, keep_places=runtime.positions_matter, dry_run=dry_run),
             "removed",
@@ -150,7 +150,7 @@ def _chosen(claude: bool, codex: bool, scope: Scope) -> Iterator[tuple[HookTarge
             yield runtime, runtime.path(scope, root, os.environ), root
 
 
-def _told(output: Output, change: FileChange, done: str, runtime: HookTarget, dry_run: bool) -> dict[str, Any]:
+def _print_change(output: Output, change: FileChange, done: str, runtime: HookTarget, dry_run: bool) -> dict[str, Any]:
     if change.nothing:
         output.say(f"{runtime.title}: nothing to do in {change.path}")
     elif dry_run:

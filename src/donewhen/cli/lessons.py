@@ -85,7 +85,7 @@ def add(
     texts = {name: _asked(output, name, text) for name, text in given.items()}
     said = LessonDraft(**texts, failed=failed, tags=tags)
     kept = capture_lesson(workspace, said, linked, unproved_actor())
-    return _told(output, workspace, kept)
+    return _print_kept(output, workspace, kept)
 
 
 @command.command(name="adopt")
@@ -103,7 +103,7 @@ def adopt_(output: Output, lesson: str, job: str | None, project: Path | None) -
     donewhen lessons adopt LL-20260214-001 --job 001
     """
     workspace = find_project(project)
-    return _told(output, workspace, adopt_lesson(workspace, lesson, _one_job(workspace, job), unproved_actor()))
+    return _print_kept(output, workspace, adopt_lesson(workspace, lesson, _one_job(workspace, job), unproved_actor()))
 
 
 @command.command()
@@ -256,7 +256,7 @@ def _asked(output: Output, name: str, given: str | None) -> str:
     return typed
 
 
-def _told(output: Output, workspace: Workspace, kept: RecordedLesson) -> ExitCode:
+def _print_kept(output: Output, workspace: Workspace, kept: RecordedLesson) -> ExitCode:
     lesson = kept.lesson
     if kept.recorded:
         update_views(workspace, *(workspace.job(name) for name in kept.recorded))

@@ -42,7 +42,7 @@ def command(output: Output, job: str | None, limit: int, project: Path | None) -
     shown = entries[-limit:]
     for _, name, entry in shown:
         who = f"{entry.by.name} ({entry.by.kind})"
-        output.say(f"{entry.at}  {name}  #{entry.seq} {entry.type.ljust(11)} {who}  {_told(entry)}")
+        output.say(f"{entry.at}  {name}  #{entry.seq} {entry.type.ljust(11)} {who}  {_entry_line(entry)}")
     if not shown:
         output.say("The ledger is empty.")
     elif len(entries) > len(shown):
@@ -51,7 +51,7 @@ def command(output: Output, job: str | None, limit: int, project: Path | None) -
     return output.finish(ExitCode.PASS, {"entries": rows, "total": len(entries)})
 
 
-def _told(entry: Entry) -> str:
+def _entry_line(entry: Entry) -> str:
     data: Mapping[str, Any] = entry.data
     match entry.type:
         case "agreed":

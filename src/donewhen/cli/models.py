@@ -128,18 +128,18 @@ def _choices() -> Iterator[Choice]:
         yield Choice(
             "local" if weights == default_weights() else "local:PATH",
             here and runtime["installed"],
-            f"{weights.name}, {where}; {_told(runtime)}",
+            f"{weights.name}, {where}; {_extra_text(runtime)}",
             weights.size,
             about,
             {"extra": runtime, "weights": _details(weights)},
         )
     yield Choice(
-        "local:PATH", runtime["installed"], f"your own GGUF file; {_told(runtime)}", details={"extra": runtime}
+        "local:PATH", runtime["installed"], f"your own GGUF file; {_extra_text(runtime)}", details={"extra": runtime}
     )
     for remote in (OpenAIChat, AnthropicChat):
         extra = _extra(remote.kind, remote.kind)
         key, address = (bool(os.environ.get(variable)) for variable in (remote.key_variable, remote.address_variable))
-        needs = f"{_told(extra)}; {remote.key_variable} is {'' if key else 'not '}set"
+        needs = f"{_extra_text(extra)}; {remote.key_variable} is {'' if key else 'not '}set"
         if address:
             needs += f"; {remote.address_variable} is set"
         elif not key:
@@ -152,7 +152,7 @@ def _extra(name: str, package: str) -> dict[str, Any]:
     return {"name": name, "installed": find_spec(package) is not None}
 
 
-def _told(extra: dict[str, Any]) -> str:
+def _extra_text(extra: dict[str, Any]) -> str:
     return f"donewhen[{extra['name']}] is {'' if extra['installed'] else 'not '}installed"
 
 

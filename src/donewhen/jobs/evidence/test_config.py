@@ -18,7 +18,7 @@ _WHOLE_FILES = frozenset({"conftest.py", "pytest.ini", ".pytest.ini"})
 _SECTIONS = {"tox.ini": "pytest", "setup.cfg": "tool:pytest"}
 
 
-def test_config_hashes(workspace: Workspace, job: Job) -> dict[str, str]:
+def hash_test_configs(workspace: Workspace, job: Job) -> dict[str, str]:
     """Return the test configuration files with the hash of their pytest part, whether tracked by git or not.
 
     Empty for a job that runs no tests.
@@ -28,11 +28,11 @@ def test_config_hashes(workspace: Workspace, job: Job) -> dict[str, str]:
         for requirement in requirements_of(job)
     ):
         return {}
-    hashes = {workspace.where(path): test_config_hash(path) for path in walk_files(workspace.root)}
+    hashes = {workspace.where(path): hash_test_config(path) for path in walk_files(workspace.root)}
     return {name: value for name, value in hashes.items() if value is not None}
 
 
-def test_config_hash(path: Path) -> str | None:
+def hash_test_config(path: Path) -> str | None:
     """Return the hash of a file's test configuration; None if it has none."""
     if path.name in _WHOLE_FILES:
         return hash_file(path)

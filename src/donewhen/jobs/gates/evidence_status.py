@@ -91,7 +91,7 @@ def collect_evidence(
     """Run every command and file check that the job needs, then ask the judges; fresh evidence is reused.
 
     With ``lenient``, commands that can't be run are skipped and left to the gates to report.
-    Raises ``GivenUpError`` if the caller has cancelled, so that nothing is decided on partial evidence.
+    Raises ``CancelledError`` if the caller has cancelled, so that nothing is decided on partial evidence.
     """
     runs: dict[str, EvidenceRun] = {}
     results: list[tuple[Requirement, EvidenceRun]] = []

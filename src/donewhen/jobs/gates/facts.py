@@ -15,7 +15,7 @@ from donewhen.jobs.contract.inputs import hash_file, locate_path, upstream_manif
 from donewhen.jobs.evidence.commands import evidence_name, evidence_store, newest_run
 from donewhen.jobs.evidence.file_checks import FileState, file_state
 from donewhen.jobs.evidence.store import EvidenceStore
-from donewhen.jobs.evidence.test_config import test_config_hashes
+from donewhen.jobs.evidence.test_config import hash_test_configs
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, evidence_statuses
 from donewhen.jobs.issues.mirror_status import MirrorFact, mirror_fact
 from donewhen.jobs.ledger.approval import Policy
@@ -162,7 +162,7 @@ def _changed_test_config(workspace: Workspace, job: Job, entries: Sequence[Entry
     )
     if not isinstance(first, Mapping):
         return ()
-    now = test_config_hashes(workspace, job)
+    now = hash_test_configs(workspace, job)
     agreed = set()
     for path in job.outputs:
         with suppress(ConfigError):

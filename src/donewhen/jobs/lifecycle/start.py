@@ -13,7 +13,7 @@ from donewhen.jobs.contract.agreement import approval_policy, seal_tightened_ter
 from donewhen.jobs.contract.inputs import output_manifest, upstream_manifest
 from donewhen.jobs.evidence.commands import reports_tests, run_as_evidence
 from donewhen.jobs.evidence.requirements import Requirement, requirements_of
-from donewhen.jobs.evidence.test_config import test_config_hashes
+from donewhen.jobs.evidence.test_config import hash_test_configs
 from donewhen.jobs.evidence.tree_diff import resolve_commit
 from donewhen.jobs.gates.agreement_gate import agreement_gate
 from donewhen.jobs.gates.budget_gate import budget_gate
@@ -84,7 +84,7 @@ def start_job(
         data: dict[str, Any] = {
             "outputs": dict(output_manifest(workspace, job).files),
             "upstream": dict(upstream_manifest(workspace, job).files),
-            "harness": test_config_hashes(workspace, job),
+            "harness": hash_test_configs(workspace, job),
         }
         if (commit := resolve_commit(workspace.root)) is not None:
             data["commit"] = commit

@@ -20,7 +20,7 @@ from donewhen.config.state_folder import FOLDER
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.git import CommittedFile, git
 from donewhen.jobs.contract.inputs import is_plan
-from donewhen.jobs.evidence.test_config import test_config_hash
+from donewhen.jobs.evidence.test_config import hash_test_config
 from donewhen.jobs.evidence.tree_diff import git_blob_hash, resolve_commit
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.jobs.verifying.base_branch import Base, BaseError
@@ -171,11 +171,11 @@ def _restore_test_config(base: Base, folder: Path, is_work: Callable[[str], bool
     for name in sorted({*base.files, *_branch_files(base)}):
         if name.rpartition("/")[2] not in _TEST_CONFIG_FILES or is_work(name):
             continue
-        now = test_config_hash(folder / name) if (folder / name).is_file() else None
+        now = hash_test_config(folder / name) if (folder / name).is_file() else None
         base_copy = folder / ".git" / "donewhen" / PurePosixPath(name).name
         base_copy.parent.mkdir(exist_ok=True)
         base_copy.write_bytes(base.content(name) or b"")
-        if now == test_config_hash(base_copy):
+        if now == hash_test_config(base_copy):
             continue
         yield ChangedJudgingFile(
             name, "added" if name not in base.files else "changed" if (folder / name).exists() else "removed"
