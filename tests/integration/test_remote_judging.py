@@ -87,10 +87,10 @@ def mission(tmp_path: Path) -> Path:
     return mission_in(tmp_path / "mission")
 
 
-def mission_in(folder: Path, more: str = "", count: int = TICKETS) -> Path:
+def mission_in(folder: Path, more: str = "", count: int = TICKETS, concurrency: int = 4) -> Path:
     folder.mkdir()
     (folder / "mission.toml").write_text(
-        f'mission = "m"\nconcurrency = 4\nepochs = 1\nsampler = [{{ temperature = 0.1 }}]\n{more}'
+        f'mission = "m"\nconcurrency = {concurrency}\nepochs = 1\nsampler = [{{ temperature = 0.1 }}]\n{more}'
     )
     (folder / "initial_guidance.json").write_text('{"G0": "The order must have gone through."}')
     rows = (
@@ -202,17 +202,17 @@ def test_an_out_file_stays_untouched_when_the_budget_ends_and_what_was_made_is_b
 
 
 def test_money_ends_it_and_without_a_price_it_does_not_begin(tmp_path: Path, server: ChatServer, model: Model) -> None:
-    mission = mission_in(tmp_path / "mission", "[budget]\ncost = 1.0\n")
+    mission = mission_in(tmp_path / "mission", "[budget]\ncost = 1.0\n", concurrency=1)
     for verb in ("judge", "audit-mission"):
         files = ["tickets.jsonl"] if verb == "judge" else []
         status, _, told = ended(started(verb, mission, server, *files))
         assert (status, model.calls) == (2, 0)
         assert_sentences(told)
     (tmp_path / "prices.toml").write_text(PRICES)
-    # 0.11 a call.
+    # 0.11 a call, one after the other: the tenth is over the limit.
     status, rows, told = judge(mission, server, name="priced", DONEWHEN_PRICES=str(tmp_path / "prices.toml"))
     assert status == 1
-    assert 10 <= len(rows) <= model.calls <= 13
+    assert len(rows) == model.calls == 10
     assert_sentences(told)
 
 
