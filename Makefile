@@ -149,8 +149,9 @@ TOOLS := playwright pre-commit ruff
 CODEX_CLI = if ! command -v npm >/dev/null 2>&1; then echo "LOUD: there is no npm; the Codex CLI will NOT be tested."; \
 	else npm install --silent --no-fund --no-audit --prefix $(VENV)/codex @openai/codex@$(CODEX) >/dev/null 2>&1 \
 	|| echo "LOUD: the Codex CLI can't be installed; it will NOT be tested."; fi
-CHROMIUM = if ! command -v chromium >/dev/null 2>&1; then \
-	{ [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1 \
+CHROMIUM = if ! command -v chromium-headless-shell >/dev/null 2>&1; then \
+	{ [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium-headless-shell; } >/dev/null 2>&1 \
+	|| command -v chromium >/dev/null 2>&1 \
 	|| echo "LOUD: Chromium can't be installed; the pages will NOT be looked at."; fi
 CODEX := 0.166.0
 comma := ,

@@ -77,6 +77,8 @@ _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?:\w+: )?embedded null (?:byte|character(?: in path)?)", "embedded null byte"),
         (r"\b(donewhen_override_\w+?_)\d+", r"\1…"),
         (r"No such device or address|Operation not supported on socket", "‹no file›"),
+        # The name of pytest's temporary folder: thirty characters of the test's name, and a number.
+        (r"\btest_\w{25}\d+\b", "‹folder›"),
         (r"\breceived \d+ bytes, expected \d+", "received … bytes, expected …"),
     )
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,12 +15,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from dashboard_kit import board, record, with_jobs, written
 
+from browsers import CHROMIUM
 from donewhen.dashboard.data import EventRow, GateReasonRow, GateRow, UnreadableJob
 from donewhen.jobs.board.views import dashboard_path
 from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 from sentences import assert_sentences
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if CHROMIUM is None:
     pytest.skip("LOUD: there is no Chromium, so the dashboard is NOT looked at in a browser.", allow_module_level=True)
 playwright = pytest.importorskip(
@@ -58,7 +57,10 @@ class Sight(NamedTuple):
         return str(self.page.evaluate("location.hash"))
 
     def cards(self) -> list[str]:
-        return [element.get_attribute("data-job") for element in self.page.locator(".card").all()]
+        """The jobs that are shown once the page is drawn for its address."""
+        self.page.wait_for_function("document.body.dataset.drawn === location.hash")
+        cards: list[str] = self.page.locator(".card").evaluate_all("cards => cards.map(card => card.dataset.job)")
+        return cards
 
     def fits(self) -> bool:
         """Whether nothing sticks out to the side."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,6 +15,7 @@ import msgspec
 import pytest
 from report_kit import a_run, an_audit, an_empty_one
 
+from browsers import CHROMIUM
 from donewhen.learning.after.report_data import (
     BudgetRow,
     EpochRow,
@@ -32,7 +32,6 @@ from donewhen.learning.measuring.metrics import PairedResult, measure
 from donewhen.reports.learning_page import learning_page
 from sentences import assert_sentences, lines_with, visible
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ATTACK = "<script>document.title='owned'</script><img src=x onerror=alert(1)></td></table></svg>{body} & \"q\" 'q'"
 HOSTILE = {
     "markup": ATTACK,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 from web_kit import BOT, Server, agree_to, eventually, shop
 
+from browsers import CHROMIUM
 from donewhen.demo.example_mission import make_mission
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.setting_aside import record_dispute, set_job_aside
@@ -25,7 +25,6 @@ from donewhen.jobs.plan.workspace import Workspace
 from donewhen.review.queue import review_queue
 from sentences import assert_sentences
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if CHROMIUM is None:
     pytest.skip("LOUD: there is no Chromium, so the page is NOT looked at in a browser.", allow_module_level=True)
 playwright = pytest.importorskip(

@@ -20,6 +20,8 @@ function draw() {
   else if (!jobs.length && wanted.view !== "ledger") filled(byId("view"), h("div", { class: "empty" }, h("h2", {}, "No matching jobs"), h("p", {}, "Remove a filter, or search for something else.")));
   else DRAWN[wanted.view](byId("view"), jobs, wanted);
   showDetails(wanted);
+  // Scripts that drive the page can wait until it shows what the address says.
+  document.body.dataset.drawn = location.hash;
 }
 
 function showDetails(wanted) {
