@@ -46,6 +46,11 @@ def sampled(cases: Iterable[_T], keep: int) -> list[_T]:
     return [every[round(at * (len(every) - 1) / (keep - 1))] for at in range(keep)]
 
 
+def scaled(few: int, many: int) -> int:
+    """``few``; in `make soak`, ``many``."""
+    return many if os.environ.get("DONEWHEN_WHOLE_SWEEPS") else few
+
+
 def examples(many: int) -> int:
     """How many examples hypothesis tries: a third of ``many``; `make soak` says how many itself."""
     return int(os.environ.get("DONEWHEN_EXAMPLES", max(1, many // 3)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen_kit import sampled
+from donewhen_kit import sampled, scaled
 
 # A process starts with the peak of the one that it was forked from, and a test process has a large one: this is small.
 MEASURED = """
@@ -66,15 +66,16 @@ def test_judging_takes_no_more_memory_for_ten_times_the_tickets(tmp_path: Path, 
     files = ["tickets.jsonl"] if how == "file" else []
     some, many = (
         memory(mission_in(tmp_path / str(count), count, 100), how, "judge", *files, price=price)
-        for count in (2000, 20_000)
+        for count in (2000, scaled(10_000, 20_000))
     )
     # Where tickets or verdicts were kept, it would be a thousand bytes for each, and more.
-    assert many - some < 18_000 * 300
+    assert many - some < scaled(8000, 18_000) * 300
 
 
 def test_an_audit_keeps_where_tickets_stand_and_not_what_they_say(tmp_path: Path) -> None:
     """Texts of 8 kB. Some are at hand, and word counts learn from some thousands: both are as many in either case."""
     some, many = (
-        memory(mission_in(tmp_path / str(count), count, 8000), "file", "audit-mission") for count in (5000, 12_000)
+        memory(mission_in(tmp_path / str(count), count, 8000), "file", "audit-mission")
+        for count in (5000, scaled(8000, 12_000))
     )
-    assert many - some < 7000 * 1500 + 4_000_000
+    assert many - some < scaled(3000, 7000) * 1500 + 4_000_000

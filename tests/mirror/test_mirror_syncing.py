@@ -394,10 +394,10 @@ def test_one_job_alone_is_synced_without_reading_every_issue(place: Any) -> None
     assert (place.labels(1), place.labels(2)) == (["status:in_progress"], ["status:planned"])
 
 
-def test_three_hundred_jobs_are_found_again_over_all_pages(place: Any) -> None:
-    jobs = [place.job(f"Job {number}") for number in range(300)]
+def test_two_hundred_jobs_are_found_again_over_all_pages(place: Any) -> None:
+    jobs = [place.job(f"Job {number}") for number in range(201)]
     place.sync()
-    assert len(place.double.repo.issues) == 300
+    assert len(place.double.repo.issues) == 201
     map_path(place.workspace).unlink()
     place.double.log.clear()
     assert place.gaps() == []
