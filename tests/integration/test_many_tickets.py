@@ -69,7 +69,7 @@ def test_judging_takes_no_more_memory_for_ten_times_the_tickets(tmp_path: Path, 
         for count in (2000, scaled(10_000, 20_000))
     )
     # Where tickets or verdicts were kept, it would be a thousand bytes for each, and more.
-    assert many - some < scaled(8000, 18_000) * 300
+    assert many - some < scaled(8000, 18_000) * 600
 
 
 def test_an_audit_keeps_where_tickets_stand_and_not_what_they_say(tmp_path: Path) -> None:

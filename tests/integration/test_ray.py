@@ -584,8 +584,11 @@ def test_a_node_that_is_lost_costs_what_it_was_at_and_the_verdicts_are_the_same_
             def busy() -> dict[str, int]:
                 return {place.node: place.busy for place in model._pool.places} if model._pool else {}
 
-            # All that was asked has come to the server, and it answers nothing: nothing moves any more.
-            while not (len(busy()) == 2 and min(busy().values()) and sum(busy().values()) == len(holding.held)):
+            # All that was asked has come to the server, and it answers nothing: after a second of that nothing moves.
+            still = 0
+            while still < 50:
+                all_held = len(busy()) == 2 and min(busy().values()) and sum(busy().values()) == len(holding.held)
+                still = still + 1 if all_held else 0
                 await asyncio.sleep(0.02)
             unfinished = busy()[SECOND]
             await asyncio.to_thread(cluster.kill_node, SECOND)

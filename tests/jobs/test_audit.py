@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.audit.audit import Audit, AuditFinding, audit_workspace
+from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.evidence.commands import run_as_evidence
+from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Ledger
 from donewhen.jobs.plan.creating import add_job, create_project
@@ -308,6 +310,28 @@ def test_a_job_whose_folder_is_gone_is_missing(shop: Workspace) -> None:
 def test_a_job_that_nobody_agreed_to_may_go(shop: Workspace) -> None:
     shutil.rmtree(add_job(shop, "Three").folder)
     assert findings_in(shop) == []
+
+
+@pytest.mark.parametrize(
+    ("decision", "field"),
+    [
+        (Decision("target", "more", 99), "reward_target"),
+        (Decision("stakes", "more", "high"), "stakes"),
+        (Decision("raise_budget", "more", 9), "max_iterations"),
+    ],
+)
+def test_a_decision_that_was_cut_off_before_the_plan_is_not_held_against_the_plan(
+    shop: Workspace, decision: Decision, field: str
+) -> None:
+    path = shop.place("one").path
+    before = path.read_bytes()
+    decide(shop, shop.job("one"), decision, ME)
+    path.write_bytes(before)
+    found = without_anchor(audit_workspace(shop))
+    assert {(item.severity, item.code, item.where) for item in found} == {("warning", "interrupted", shop.where(path))}
+    assert field in "".join(item.message for item in found)
+    assert {job.agreement for job in survey_jobs(shop).jobs} == {"agreed"}
+    assert facts_of(shop, shop.job("one")).agreement.state == "agreed"
 
 
 def test_a_write_that_was_cut_off_is_a_warning_until_the_next_command_finishes_it(shop: Workspace) -> None:

@@ -60,6 +60,6 @@ def test_reasons_do_not_pile_up_in_memory() -> None:
     tracemalloc.start()
     try:
         peak(10)
-        assert peak(4000) - peak(1500) < 2500 * 600
+        assert peak(4000) - peak(1500) < 2500 * 900
     finally:
         tracemalloc.stop()

@@ -12,7 +12,13 @@ from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.board.file_index import FileIndex
 from donewhen.jobs.board.validity import DependencyRecord
-from donewhen.jobs.contract.agreement import AgreementProblem, AgreementState, current_seal, project_agreement
+from donewhen.jobs.contract.agreement import (
+    AgreementProblem,
+    AgreementState,
+    current_seal,
+    project_agreement,
+    terms_as_recorded,
+)
 from donewhen.jobs.contract.terms import compare_terms, job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FindingCode
@@ -23,7 +29,14 @@ from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.job import Project, read_job
 from donewhen.jobs.plan.workspace import JobPlace, Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.projection import WRITTEN_BY_DONEWHEN, Mismatch, compare_fields, expected_fields, last_writes
+from donewhen.jobs.record.projection import (
+    WRITTEN_BY_DONEWHEN,
+    Mismatch,
+    compare_fields,
+    expected_fields,
+    last_writes,
+    unwritten_fields,
+)
 
 _MAX_HOURS = 1e6
 
@@ -220,7 +233,7 @@ def _record(plan: Mapping[str, Any], chain: Mapping[str, Any], place: JobPlace, 
         plan["iteration"],
         plan["max_iterations"],
         plan["estimate_hours"],
-        _agreement(plan, chain["seal"], typed or plan["agreed"]),
+        _agreement(plan, chain, typed or plan["agreed"]),
         _mismatches(plan["projected"], chain),
         place.path,
         chain["events"],
@@ -241,12 +254,14 @@ def _recorded_status(chain: Mapping[str, Any]) -> str:
     return str(chain["expected"]["status"]) if chain["events"] else ""
 
 
-def _agreement(plan: Mapping[str, Any], seal: Mapping[str, Any] | None, typed: bool) -> AgreementState:
+def _agreement(plan: Mapping[str, Any], chain: Mapping[str, Any], typed: bool) -> AgreementState:
+    seal = chain["seal"]
     if seal is None:
         return "unsealed" if typed else "proposed"
     if seal["hash"] == plan["hash"]:
         return "agreed"
-    return "voided" if any(term.voids for term in compare_terms(seal["terms"], plan["terms"])) else "agreed"
+    terms = terms_as_recorded(plan["terms"], unwritten_fields(plan["projected"], chain["last"]))
+    return "voided" if any(term.voids for term in compare_terms(seal["terms"], terms)) else "agreed"
 
 
 def _mismatches(fields: Mapping[str, Value], chain: Mapping[str, Any]) -> tuple[Mismatch, ...]:

@@ -35,7 +35,7 @@ from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.parents import mark_parents_in_progress
-from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.jobs.record.projection import finish_interrupted_write, pending_writes, record_and_project
 
 AgreementState = Literal["agreed", "unsealed", "voided", "proposed"]
 
@@ -156,7 +156,13 @@ def job_agreement(job: Job, chain: Chain, project: Agreement) -> Agreement:
     """The state of a job's agreement. The claim of an unsealed project extends to its jobs."""
     typed = project.state == "unsealed" or job.document.fields.get("agreement_status") == "agreed"
     policy = Policy.of(project.seal.terms if project.seal else None)
-    return agreement_state(job_terms(job), current_seal(job.id, chain.entries, policy), typed=typed)
+    terms = terms_as_recorded(job_terms(job), pending_writes(job.document.fields, chain.entries))
+    return agreement_state(terms, current_seal(job.id, chain.entries, policy), typed=typed)
+
+
+def terms_as_recorded(terms: Terms, unwritten: Mapping[str, Value]) -> Terms:
+    """The terms of a plan with what the ledger has decided and a killed writer did not write into the plan."""
+    return {**terms, **{name: value for name, value in unwritten.items() if name in terms}}
 
 
 def agreement_proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[AgreementProposal, ...]:

@@ -92,7 +92,7 @@ def mismatches(fields: Mapping[str, Value], entries: Sequence[Entry]) -> tuple[M
 
 def compare_fields(fields: Mapping[str, Value], values: Mapping[str, Value], last: Writes) -> tuple[Mismatch, ...]:
     """The same, from the expected values and the last writes of a chain."""
-    unwritten = _unwritten_fields(fields, last)
+    unwritten = unwritten_fields(fields, last)
     return tuple(
         Mismatch(name, fields.get(name), value)
         for name, value in values.items()
@@ -102,7 +102,7 @@ def compare_fields(fields: Mapping[str, Value], values: Mapping[str, Value], las
 
 def pending_writes(fields: Mapping[str, Value], entries: Sequence[Entry]) -> dict[str, Value]:
     """The fields of the last entry that are missing in the file because the writer was killed."""
-    return _unwritten_fields(fields, last_writes(entries))
+    return unwritten_fields(fields, last_writes(entries))
 
 
 def last_writes(entries: Sequence[Entry]) -> Writes:
@@ -146,7 +146,8 @@ def finish_interrupted_write(
     return workspace.write(document, path, missing) if missing else document
 
 
-def _unwritten_fields(fields: Mapping[str, Value], writes: Writes) -> dict[str, Value]:
+def unwritten_fields(fields: Mapping[str, Value], writes: Writes) -> dict[str, Value]:
+    """The fields of these writes that are missing in the file, with their new values."""
     # A file is replaced as a whole: if any field has its new value, the write succeeded and the others were edited.
     changed = {name: pair for name, pair in writes.items() if not _is_same(*pair)}
     interrupted = all(_is_same(fields.get(name), before) for name, (before, _) in changed.items())
