@@ -20,9 +20,15 @@ import pytest
 # The kits here and in the rooms are imported by their names.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from donewhen_kit import quiet_environment, run_main, run_process
+from hypothesis import settings
+
+from donewhen_kit import examples, quiet_environment, run_main, run_process
 
 pytest_plugins = ["sentences"]
+
+# What hypothesis tries where a test does not say how much.
+settings.register_profile("donewhen", max_examples=examples(100))
+settings.load_profile("donewhen")
 
 # A CI system is part of the environment that evidence is bound to. Which tests are in one, they say themselves.
 for _mark in ("CI", "GITHUB_ACTIONS"):

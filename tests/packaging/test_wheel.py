@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -31,8 +32,11 @@ DOCUMENTED = (
 pytestmark = [pytest.mark.wheel, pytest.mark.xdist_group("wheel")]
 
 
-def _pip(python: Path | str, *arguments: str) -> None:
-    done = subprocess.run([python, "-m", "pip", "-q", *arguments], capture_output=True, text=True)
+UV = shutil.which("uv")
+
+
+def _run_installer(*argv: str | Path) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True)
     if done.returncode:
         unreachable = ("No matching distribution", "Could not find a version", "ConnectionError", "Temporary failure")
         if any(word in done.stderr for word in unreachable):
@@ -43,9 +47,12 @@ def _pip(python: Path | str, *arguments: str) -> None:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode:
+    if UV is not None:
+        _run_installer(UV, "build", "--quiet", "--wheel", "--out-dir", folder, ROOT)
+    elif subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode:
         pytest.skip("LOUD: this environment has no pip, so the wheel is NOT tested")
-    _pip(sys.executable, "wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
+    else:
+        _run_installer(sys.executable, "-m", "pip", "-q", "wheel", "--no-deps", "--wheel-dir", folder, ROOT)
     (built,) = folder.glob("*.whl")
     return built
 
@@ -53,8 +60,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def empty_environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("environment")
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    _pip(folder / "bin" / "python", "install", str(wheel))
+    if UV is not None:
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+        _run_installer(UV, "pip", "install", "--quiet", "--python", folder / "bin" / "python", wheel)
+    else:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        _run_installer(folder / "bin" / "python", "-m", "pip", "-q", "install", wheel)
     return folder / "bin"
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from web_kit import PATIENCE, Server, asked, path_of, shop
+from web_kit import PATIENCE, Server, asked, path_of, serving, shop
 
 from sentences import assert_sentences, visible
 
@@ -19,10 +19,14 @@ SECRET = "a-token-of-two-dozen-letters"
 PAGES = ("/", "/graph", "/review", "/missions", "/nowhere", "/static/web.css", "/static/htmx.min.js", "/sign-in")
 
 
-@pytest.fixture
-def here(tmp_path: Path, serve: Serve) -> Server:
-    shop(tmp_path, "Greet")
-    return serve(tmp_path)
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A page on which nobody can change anything, so one is enough for all who look."""
+    folder = tmp_path_factory.mktemp("shop")
+    shop(folder, "Greet")
+    server = serving(folder)
+    yield server
+    server.stop()
 
 
 def test_every_answer_tells_the_browser_what_it_may_not_do(here: Server) -> None:
