@@ -43,7 +43,7 @@ coverage: $(VENV)/.clients  ## Measure how much of the deciding rooms their own 
 	@$(PYTEST) --cov --cov-report= $(DECIDING)
 	@$(BIN)/python -m tools.coverage_floor
 
-BASICS := tests/completion tests/config tests/foundation tests/judging tests/learning tests/runtime tests/spec tests/cli/test_every_verb.py
+BASICS := tests/completion tests/config tests/foundation tests/judging tests/runtime tests/spec tests/cli/test_every_verb.py
 test-units: $(VENV)/.units  ## Run the tests that CI runs on other Pythons: the specifications, every verb, the rooms without processes
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not wheel and not claude and not codex' $(BASICS) $(ARGS)
 
