@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -58,7 +59,7 @@ class Sight(NamedTuple):
 
     def cards(self) -> list[str]:
         """The jobs that are shown once the page is drawn for its address."""
-        self.page.wait_for_function("document.body.dataset.drawn === location.hash")
+        self.page.locator(f"body[data-drawn={json.dumps(self.hash())}]").wait_for(state="attached")
         cards: list[str] = self.page.locator(".card").evaluate_all("cards => cards.map(card => card.dataset.job)")
         return cards
 
