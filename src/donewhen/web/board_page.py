@@ -8,9 +8,11 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple, get_args
 
 from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.board.dashboard_record import recorded_gates
 from donewhen.jobs.board.survey import JobRecord, Survey
 from donewhen.jobs.contract.agreement import AgreementState, approval_policy
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entry_content import Decided, Evaluated
 from donewhen.jobs.ledger.gate_results import GateName
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import STATUSES, Status
@@ -101,27 +103,26 @@ def card_of(workspace: Workspace, policy: Policy, job: JobRecord, open_jobs: fro
         entries = workspace.ledger.read(job.id).entries
     with suppress(DonewhenError, OSError):
         target = workspace.job_at(job.path).reward_target
-    last = next((entry for entry in reversed(entries) if isinstance(entry.data.get("gates"), Mapping)), None)
+    last = next((entry for entry in reversed(entries) if recorded_gates(entry) is not None), None)
     waiting = history_of(job.id, entries, policy).waiting
-    score = last.data.get("score") if last else None
     return Card(
         job,
         gates_in(last),
         last.at if last else "",
-        score if isinstance(score, int) else None,
+        last.read_as(Evaluated).score if last else None,
         target,
         _next(job, open_jobs, str(expected_fields(entries)["reward_last_next_action"] or "") if last else ""),
-        str(waiting.data.get("reason", "")) if waiting is not None else "",
+        waiting.read_as(Decided).reason if waiting is not None else "",
     )
 
 
 def gates_in(entry: Entry | None) -> tuple[GateMark, ...]:
     """Return the gates recorded in an entry."""
-    gates = entry.data["gates"] if entry is not None else {}
+    gates = (recorded_gates(entry) if entry is not None else None) or {}
     return tuple(
         GateMark(name, "unknown")
-        if not isinstance(gates.get(name), list)
-        else GateMark(name, "closed" if gates[name] else "open", tuple(map(str, gates[name])))
+        if name not in gates
+        else GateMark(name, "closed" if gates[name] else "open", tuple(gates[name]))
         for name in GATES
     )
 

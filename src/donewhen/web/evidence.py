@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.gates.evidence_status import EvidenceStatus
+from donewhen.jobs.ledger.entry_content import CommandRun, FileCheck, JudgeRun, Ran
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.judging.labels import JudgeStatement
@@ -49,54 +50,42 @@ def evidence_views(
 
 
 def _evidence_view(workspace: Workspace, entry: Entry, current_state: str) -> EvidenceView:
-    data = entry.data
-    what = str(data.get("what", "command"))
-    output, left_out = _output(workspace, data)
-    report = data.get("report")
+    run = entry.read_as(Ran)
+    judged = run if isinstance(run, JudgeRun) else None
+    output, left_out = _output(workspace, run)
     return EvidenceView(
         entry,
-        what,
-        str(data.get("evidence", "")),
-        data.get("passed") is True,
-        _verdict(data),
+        "judge" if judged else "file" if isinstance(run, FileCheck) else "command",
+        run.evidence,
+        run.passed,
+        _verdict(run),
         output,
         left_out,
-        report if isinstance(report, Mapping) else {},
-        _statement(data) if what == "judge" else None,
-        str(data.get("mission", "")) if what == "judge" else "",
-        str(data.get("model", "")),
-        str(data.get("told", "")),
-        _ticket(workspace, data),
+        entry.data.get("report") or {},
+        judge_statement(judged) if judged and judged.votes else None,
+        judged.mission or "" if judged else "",
+        judged.model or "" if judged else "",
+        run.told or "",
+        _ticket(workspace, judged),
         current_state,
     )
 
 
-def _statement(data: Mapping[str, Any]) -> JudgeStatement | None:
-    if not data.get("votes"):
-        return None
-    try:
-        return judge_statement(data)
-    except (TypeError, ValueError, AttributeError):
-        # A hand-written entry may be malformed; the rest of it is still shown.
-        return None
-
-
-def _verdict(data: Mapping[str, Any]) -> str:
-    if data.get("needs_human"):
+def _verdict(run: Ran) -> str:
+    if isinstance(run, JudgeRun) and run.needs_human:
         return "needs a person"
-    if data.get("passed") is True:
+    if run.passed:
         return "passed"
-    if data.get("what") == "command" and data.get("ending") not in (None, "exited"):
-        return str(data["ending"]).replace("_", " ")
-    code = data.get("exit_code")
-    return f"failed, exit status {code}" if data.get("what") == "command" and code else "failed"
+    if isinstance(run, CommandRun) and run.ending not in ("", "exited"):
+        return run.ending.replace("_", " ")
+    return f"failed, exit status {run.exit_code}" if isinstance(run, CommandRun) and run.exit_code else "failed"
 
 
-def _output(workspace: Workspace, data: Mapping[str, Any]) -> tuple[str | None, int]:
-    if isinstance(data.get("told"), str) and data.get("what") == "file":
-        return str(data["told"]), 0
-    name = data.get("output")
-    content = evidence_store(workspace).get(name) if isinstance(name, str) else None
+def _output(workspace: Workspace, run: Ran) -> tuple[str | None, int]:
+    if isinstance(run, FileCheck):
+        return run.told, 0
+    name = run.output if isinstance(run, CommandRun) else None
+    content = None if name is None else evidence_store(workspace).get(name)
     return (None, 0) if content is None else cut_middle(content.decode("utf-8", "replace"))
 
 
@@ -108,9 +97,9 @@ def cut_middle(text: str, head: int = _HEAD, tail: int = _TAIL) -> tuple[str, in
     return f"{text[:head]}\n[… {left_out} characters omitted …]\n{text[-tail:]}", left_out
 
 
-def _ticket(workspace: Workspace, data: Mapping[str, Any]) -> dict[str, str]:
-    name = data.get("ticket")
-    stored = evidence_store(workspace).get_json(name) if isinstance(name, str) else None
+def _ticket(workspace: Workspace, judged: JudgeRun | None) -> dict[str, str]:
+    name = judged.ticket if judged else None
+    stored = None if name is None else evidence_store(workspace).get_json(name)
     evidence = stored.get("evidence") if isinstance(stored, dict) else None
     if not isinstance(evidence, dict):
         return {}

@@ -73,6 +73,8 @@ def prepare_server(site: ServerState) -> Callable[[socket.socket], None]:
         import uvicorn
     except ImportError:
         raise MissingExtraError("The page", "web") from None
+    from donewhen.web.timely_requests import TimelyProtocol
+
     # uvicorn's log is not for users; the site reports what they need to know.
     quiet = logging.getLogger("uvicorn")
     quiet.addHandler(logging.NullHandler())
@@ -85,7 +87,7 @@ def prepare_server(site: ServerState) -> Callable[[socket.socket], None]:
         server_header=False,
         proxy_headers=False,
         lifespan="off",
-        http="h11",
+        http=TimelyProtocol,
         ws="none",
         loop="asyncio",
         timeout_keep_alive=20,
