@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -422,7 +423,9 @@ def test_events_that_do_not_belong_together_stop_a_resumed_run(tmp_path: Path) -
     assert str(closed + 1) in str(caught.value)
     assert_sentences(caught.value)
     rolled = next(at for at, event in enumerate(run.events) if event.type == "rolled")
-    path.write_bytes(b"".join(lines[:rolled]) + lines[rolled].replace(b'"type":"rolled"', b'"type":"decided"'))
+    other = next(at for at, event in enumerate(run.events) if event.type == "closed")
+    number = f'"number":{rolled + 1},'.encode()
+    path.write_bytes(b"".join(lines[:rolled]) + re.sub(rb'"number":\d+,', number, lines[other]))
     with pytest.raises(RunError) as caught:
         learn(run.mission, eventful_model(), resume=run.folder)
     assert str(rolled + 1) in str(caught.value)

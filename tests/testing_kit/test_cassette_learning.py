@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -49,7 +50,7 @@ def mission_in(folder: Path) -> Mission:
 def events_of(learned: LearnResult) -> list[RunEvent]:
     """What happened, but for how long it took."""
     return [
-        event._replace(spent=dict(event.spent, seconds=0.0))
+        dataclasses.replace(event, spent=dict(event.spent, seconds=0.0))
         for event in read_events(learned.prepared.folder / "events.jsonl")
     ]
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from donewhen.cli._output import Output
+from donewhen.learning.running.event_content import BudgetHit, EpochEnded, GuidanceChanged
 from donewhen.learning.running.events import RunEvent
 from donewhen.learning.running.recorder import Watcher
 from donewhen.learning.running.run_state import RunState
@@ -92,22 +93,21 @@ def _status_text(accuracy: float | None, spent: Mapping[str, Any]) -> str:
 
 def _line(event: RunEvent, state: RunState) -> str:
     """The log line of an event; empty if it needs none."""
-    data = event.data
-    match event.type:
-        case "epoch_ended":
-            shown = [f"epoch {data['epoch']}: training {_share(data['train_accuracy'])}"]
-            if data["validation_after"] is not None:
-                before, after = _share(data["validation_before"]), _share(data["validation_after"])
+    match event.content:
+        case EpochEnded() as ended:
+            shown = [f"epoch {ended.epoch}: training {_share(ended.train_accuracy)}"]
+            if ended.validation_after is not None:
+                before, after = _share(ended.validation_before), _share(ended.validation_after)
                 shown.append(f"validation {before} → {after}")
             epoch = state.epoch
             shown.append(f"{epoch.changes} change(s), {epoch.refused} refused")
             shown.append(f"{epoch.candidates} candidate(s): {epoch.covered} covered, {epoch.no_evidence} set aside")
             return ", ".join(shown)
-        case "guidance_changed":
-            text = data["change"]["text"] or state.changes[-1]["gone"].get(data["key"], "")
-            return f"  {data['change']['op']} {data['key']}: {text}"
-        case "budget_hit":
-            return f"  the budget is used up: {data['limit']}, {data['allowed']:g} allowed"
+        case GuidanceChanged() as changed:
+            text = changed.change.text or state.changes[-1]["gone"].get(changed.key, "")
+            return f"  {changed.change.op} {changed.key}: {text}"
+        case BudgetHit() as hit:
+            return f"  the budget is used up: {hit.limit}, {hit.allowed:g} allowed"
         case _:
             return ""
 

@@ -14,6 +14,7 @@ from donewhen.judging.mission_budget import open_answer_store
 from donewhen.learning.after.report_building import build_report
 from donewhen.learning.after.report_data import LearningReport, report_to_json
 from donewhen.learning.running.artifacts import write_artifacts
+from donewhen.learning.running.event_content import RunStarted
 from donewhen.learning.running.events import EventLog, RunError, each_event, first_event
 from donewhen.learning.running.learner import Learner
 from donewhen.learning.running.pool_store import save_waiting_hypotheses
@@ -107,5 +108,5 @@ def _count_test_openings(mission: Mission, prepared: PreparedRun) -> int:
     count = 0
     for folder in run_folders(mission):
         first = first_event(folder / EVENTS)
-        count += first is not None and first.data.get("splits", {}).get("hashes", {}).get("test") == test_hash
+        count += first is not None and first.read_as(RunStarted).splits.hashes.get("test") == test_hash
     return max(1, count)

@@ -13,6 +13,7 @@ import msgspec
 from donewhen.foundation.clock import Clock
 from donewhen.foundation.files import write_atomically
 from donewhen.judging.guidance_store import GuidanceStore
+from donewhen.learning.running.event_content import TicketsRolled
 from donewhen.learning.running.events import RunEvent
 from donewhen.learning.running.run_state import RunState, initial_guidance_of
 
@@ -36,7 +37,7 @@ def write_artifacts(folder: Path, events: Iterable[RunEvent], state: RunState, c
                     files[name].write(_json_line({"event": event.number, "type": event.type, **event.data}))
             if event.type == "rolled":
                 for row in event.data["rows"]:
-                    files[_TRAJECTORIES].write(_json_line({"epoch": event.data["epoch"], **row}))
+                    files[_TRAJECTORIES].write(_json_line({"epoch": event.read_as(TicketsRolled).epoch, **row}))
     write_atomically(folder / "stop_gradient.jsonl", b"".join(map(_json_line, state.queue)))
     pool = [msgspec.to_builtins(hypothesis) for hypothesis in state.pool.values()]
     write_atomically(folder / "hypotheses.json", _json_page(pool))

@@ -14,6 +14,7 @@ from donewhen.judging.mission_settings import MissionFile
 from donewhen.learning.measuring.credit import RuleCredit, rule_credit, rules_not_paying
 from donewhen.learning.measuring.trial import LabelledVerdict, run_trial
 from donewhen.learning.measuring.validation import ValidationPanel
+from donewhen.learning.running.event_content import ChangeTried, RulesCredited
 from donewhen.learning.running.recorder import RunRecorder
 from donewhen.learning.running.run_state import RunState
 
@@ -48,11 +49,12 @@ class GuidanceChanges:
             return False, known
         why = "no trial"
         if self._settings.trial != "off":
-            trial = await self._recorder.step("trialled", partial(self._run_trial, now, after, change, origin))
-            if trial["tickets"]:
+            event = await self._recorder.step("trialled", partial(self._run_trial, now, after, change, origin))
+            trial = event.read_as(ChangeTried)
+            if trial.tickets:
                 self._panel.note_validated(now, after)
-            why = str(trial["reason"])
-            if not trial["accepted"]:
+            why = trial.reason
+            if not trial.accepted:
                 return False, why
         key = next_key(now) if change.op == "add" else change.key
         data = {"change": msgspec.to_builtins(change), "key": key, "step": after.step, "hash": after.hash}
@@ -76,9 +78,10 @@ class GuidanceChanges:
         if len(self._state.guidance.learned) < 2 or not self._panel.credit:
             return
         now = self._state.guidance
-        data = await self._recorder.step("credited", partial(self._measure_credit, epoch))
-        self._panel.note_credited(now, *(now.without(key) for key in data["rules"]))
-        measured = {key: RuleCredit(tuple(row["hits"]), tuple(row["misses"])) for key, row in data["rules"].items()}
+        event = await self._recorder.step("credited", partial(self._measure_credit, epoch))
+        credited = event.read_as(RulesCredited)
+        self._panel.note_credited(now, *(now.without(key) for key in credited.rules))
+        measured = {key: RuleCredit(tuple(row.hits), tuple(row.misses)) for key, row in credited.rules.items()}
         for key in rules_not_paying(self._state.guidance, measured, rules):
             if not self.left:
                 return

@@ -35,7 +35,8 @@ from donewhen.learning.reflection.requests import (
 from donewhen.learning.reflection.strict_json import UnusableAnswer
 from donewhen.learning.running.changes import GuidanceChanges
 from donewhen.learning.running.epoch_verdicts import EpochVerdicts
-from donewhen.learning.running.events import EventType
+from donewhen.learning.running.event_content import CasesDecided, ChangesProposed, ProposedHypothesis
+from donewhen.learning.running.events import EventType, RunEvent
 from donewhen.learning.running.recorder import RunRecorder
 from donewhen.learning.running.run_state import RunState
 from donewhen.learning.running.unlearned_queue import UnlearnedQueue
@@ -145,11 +146,11 @@ class ReflectionCycles:
                 "unusable": parsed._asdict() if isinstance(parsed, UnusableAnswer) else None,
             }
 
-        data = await self._step("decided", ask)
-        if data["unusable"] is not None:
+        decided = (await self._step("decided", ask)).read_as(CasesDecided)
+        if decided.unusable is not None:
             return None
-        closed = {key: self._close_case(key) for key in data["no_evidence"]}
-        self._queue.put(closed, "reflection_no_evidence_after_gt", cycle, reflection_id, data["analysis"])
+        closed = {key: self._close_case(key) for key in decided.no_evidence}
+        self._queue.put(closed, "reflection_no_evidence_after_gt", cycle, reflection_id, decided.analysis)
         return tuple(case for case in packed.cases if case.ticket_key not in closed)
 
     async def _propose(
@@ -186,12 +187,12 @@ class ReflectionCycles:
                 "unusable": parsed._asdict() if isinstance(parsed, UnusableAnswer) else None,
             }
 
-        data = await self._step("proposed", ask)
-        for hypothesis in data["hypotheses"]:
+        proposed = (await self._step("proposed", ask)).read_as(ChangesProposed)
+        for hypothesis in proposed.hypotheses:
             self._record_support(hypothesis, cycle)
-        for change in data["operations"]:
-            await self._changes.make(msgspec.convert(change, GuidanceChange), reflection_id)
-        return frozenset(data["covered"])
+        for change in proposed.operations:
+            await self._changes.make(change, reflection_id)
+        return frozenset(proposed.covered)
 
     async def promote(self, cycle: str) -> None:
         """Try to promote the hypotheses that have enough support."""
@@ -220,12 +221,12 @@ class ReflectionCycles:
             )
             self._recorder.record("fated", {"cycle": cycle, "hypothesis": msgspec.to_builtins(fate)})
 
-    def _record_support(self, data: Mapping[str, Any], cycle: str) -> None:
-        proposal = HypothesisProposal(data["text"], data["falsifier"], tuple(data["evidence"]), data["dimension"])
+    def _record_support(self, proposed: ProposedHypothesis, cycle: str) -> None:
+        proposal = HypothesisProposal(proposed.text, proposed.falsifier, proposed.evidence, proposed.dimension)
         pooled = add_support(self._state.pool, proposal, cycle, self._mission.language)
         self._recorder.record("supported", {"cycle": cycle, "hypothesis": msgspec.to_builtins(pooled)})
 
-    async def _step(self, kind: EventType, ask: Callable[[], Awaitable[dict[str, Any]]]) -> Mapping[str, Any]:
+    async def _step(self, kind: EventType, ask: Callable[[], Awaitable[dict[str, Any]]]) -> RunEvent:
         limit = self._settings.reflection.max_calls_per_epoch
         if limit is not None and self._state.epoch.reflection_calls >= limit:
             raise ReflectionLimitReached

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, TypeVar, get_args
+
+import msgspec
 
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.learning.running.event_content import EventContent, decode_content
 
 EventType = Literal[
     "run_started",
@@ -32,7 +37,10 @@ EventType = Literal[
     "run_finished",
 ]
 
+FORMAT = 2
+"""The format of new events; events that name none have format 1, which differs in nothing else."""
 _BLOCK = 1 << 16
+_T = TypeVar("_T", bound=EventContent)
 _TYPES: frozenset[str] = frozenset(get_args(EventType))
 
 
@@ -43,8 +51,9 @@ class RunError(DonewhenError):
     exit_code = ExitCode.USAGE
 
 
-class RunEvent(NamedTuple):
-    """One event of a run."""
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """One event of a run. ``data`` is the content as written, ``content`` the same as a typed value."""
 
     number: int
     type: EventType
@@ -52,6 +61,16 @@ class RunEvent(NamedTuple):
     data: Mapping[str, Any]
     spent: Mapping[str, float]
     """The cost of the run up to this event."""
+    content: EventContent = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "content", decode_content(self.type, self.data))
+
+    def read_as(self, kind: builtins.type[_T]) -> _T:
+        """The content, for a caller who knows its kind."""
+        if not isinstance(self.content, kind):
+            raise TypeError(f"Event {self.number} is {self.content.__class__.__name__}, not {kind.__name__}.")
+        return self.content
 
     @property
     def substance(self) -> tuple[str, bytes]:
@@ -88,7 +107,7 @@ class EventLog:
         content = json.loads(canonical_json(data))
         at = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         event = RunEvent(self._count + 1, kind, at, content, dict(spent))
-        row = {"number": event.number, "type": kind, "at": at, "data": content, "spent": event.spent}
+        row = {"number": event.number, "type": kind, "at": at, "data": content, "spent": event.spent, "v": FORMAT}
         try:
             self._file.write(canonical_json(row) + b"\n")
             self._file.flush()
@@ -152,9 +171,22 @@ def _iterate_events(path: Path, up_to: int | None = None) -> Iterator[RunEvent]:
 def _parse_event(line: bytes, number: int, where: str) -> RunEvent:
     try:
         row = json.loads(line)
-        event = RunEvent(row["number"], row["type"], row["at"], row["data"], row["spent"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"The line is not an event: {error}.", where=where) from error
-    if event.number != number or event.type not in _TYPES or not isinstance(event.data, dict):
+    if not isinstance(row, dict):
+        raise RunError("The line is not an event.", where=where)
+    version = row.get("v", 1)
+    if type(version) is int and version > FORMAT:
+        raise RunError(
+            f"A newer version of donewhen wrote this run (format {version}; this version reads up to {FORMAT}).",
+            where=where,
+            next_step="Update donewhen. The run is intact.",
+        )
+    if missing := sorted({"number", "type", "at", "data", "spent"} - row.keys()):
+        raise RunError(f"The line is not an event: it has no {missing[0]!r}.", where=where)
+    if row["number"] != number or row["type"] not in _TYPES or not isinstance(row["data"], dict):
         raise RunError(f"The line is not a valid event with number {number}.", where=where)
-    return event
+    try:
+        return RunEvent(number, row["type"], row["at"], row["data"], row["spent"])
+    except msgspec.ValidationError as error:
+        raise RunError(f"The content of the event {row['type']!r} is invalid: {error}.", where=where) from error

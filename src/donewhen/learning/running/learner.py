@@ -23,6 +23,7 @@ from donewhen.learning.reflection.closure import mix_labels, split_batches
 from donewhen.learning.running.changes import GuidanceChanges
 from donewhen.learning.running.cycle import ReflectionCycles, ReflectionLimitReached
 from donewhen.learning.running.epoch_verdicts import EpochVerdicts
+from donewhen.learning.running.event_content import TicketsRolled
 from donewhen.learning.running.events import EventLog, RunError
 from donewhen.learning.running.recorder import BudgetStop, RunRecorder, Watcher
 from donewhen.learning.running.run_state import RunState
@@ -153,10 +154,10 @@ class Learner:
         judge = Judge(self._mission, guidance, self._metered, reasons=self._metered.reads_reasons)
         # Larger than the concurrency, because at the end of each chunk fewer tickets are judged in parallel.
         for chunk in split_batches(keys, max(_CHUNK, 4 * self._settings.concurrency)):
-            data = await self._recorder.step("rolled", partial(self._judge_chunk, judge, chunk))
-            rolled.take(data["rows"])
+            event = await self._recorder.step("rolled", partial(self._judge_chunk, judge, chunk))
+            rolled.take(event.data["rows"])
             watcher.advance(rolled.count)
-            if data["cut"]:
+            if event.read_as(TicketsRolled).cut:
                 # This step fails because the budget is used up, and records that.
                 await self._recorder.step("rolled", self._raise_out_of_budget)
 

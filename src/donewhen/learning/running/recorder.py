@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from donewhen.foundation.clock import Clock
 from donewhen.foundation.errors import DonewhenError
+from donewhen.learning.running.event_content import BudgetHit
 from donewhen.learning.running.events import EventLog, EventType, RunError, RunEvent
 from donewhen.learning.running.run_state import RunState
 from donewhen.models.metered import BudgetError, MeteredModel
@@ -73,7 +74,7 @@ class RunRecorder:
         self._replay(known)
         return known
 
-    async def step(self, kind: EventType, do: Callable[[], Awaitable[Mapping[str, Any]]]) -> Mapping[str, Any]:
+    async def step(self, kind: EventType, do: Callable[[], Awaitable[Mapping[str, Any]]]) -> RunEvent:
         """Run a step that calls a model and append its result as an event; a recorded step is not run again."""
         known = self._next_recorded()
         if known is not None:
@@ -85,8 +86,8 @@ class RunRecorder:
                 )
             self._replay(known)
             if known.type == "budget_hit":
-                raise BudgetStop(known.data["limit"])
-            return known.data
+                raise BudgetStop(known.read_as(BudgetHit).limit)
+            return known
         self._go_live()
         # A model that answers without awaiting would block the event loop, including Ctrl-C.
         await asyncio.sleep(0)
@@ -101,7 +102,7 @@ class RunRecorder:
             # No more calls will follow; wait for those in flight, because they cost money.
             await self._metered.settled()
             raise
-        return self._append(kind, data).data
+        return self._append(kind, data)
 
     def _next_recorded(self) -> RunEvent | None:
         return None if self._live else self._log.earlier()

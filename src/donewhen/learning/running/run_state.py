@@ -13,15 +13,38 @@ from donewhen.judging.guidance import (
     Guidance,
     GuidanceChange,
     GuidanceError,
-    RuleMeta,
     apply_change,
     record_credit,
     seed_guidance,
 )
 from donewhen.learning.reflection.hypotheses import PooledHypothesis
-from donewhen.learning.running.events import RunError, RunEvent
+from donewhen.learning.running.event_content import (
+    BudgetHit,
+    CandidatesSelected,
+    CasesClosed,
+    ChangeTried,
+    EpochEnded,
+    EpochStarted,
+    GuidanceChanged,
+    HypothesisChanged,
+    QueuedTicket,
+    ReflectionAnswered,
+    RolledTicket,
+    RulesCredited,
+    RunFinished,
+    RunStarted,
+    TestEvaluated,
+    TicketsQueued,
+    TicketsRolled,
+)
+from donewhen.learning.running.events import EventType, RunError, RunEvent
 
-_INVALID = (LookupError, TypeError, ValueError, AttributeError)
+_IN_EPOCH: frozenset[EventType] = frozenset(
+    (
+        *("rolled", "selected", "decided", "proposed", "closed", "supported", "fated", "trialled"),
+        *("guidance_changed", "queued", "epoch_ended"),
+    )
+)
 
 RunStatus = Literal["running", "finished", "budget_exhausted", "no_usable_reflection"]
 
@@ -86,62 +109,61 @@ class RunState:
 
     def apply(self, event: RunEvent) -> None:
         """Apply an event; raise RunError if it can't follow the earlier ones."""
+        if not self.manifest and event.type != "run_started":
+            raise RunError(f"Event {event.number} ({event.type!r}) is invalid: the run has not started.")
+        if not self.epochs and event.type in _IN_EPOCH:
+            raise RunError(f"Event {event.number} ({event.type!r}) is invalid: no epoch has started.")
         try:
             self._apply(event)
-        except (*_INVALID, msgspec.ValidationError, GuidanceError, RunError) as error:
-            reason = str(error).removesuffix(".")
+        except (GuidanceError, RunError) as error:
+            reason = error.message.removesuffix(".")
             raise RunError(f"Event {event.number} ({event.type!r}) is invalid: {reason}.") from error
 
     def _apply(self, event: RunEvent) -> None:
-        data = event.data
         self.spent = event.spent
-        match event.type:
-            case "run_started":
-                self.manifest = data
-                self.guidance = initial_guidance_of(data)
-                self.pool = pool_at_start(data)
-            case "evaluated":
-                self.evaluations.setdefault(data["when"], []).extend(data["rows"])
-            case "epoch_started":
-                self.epochs.append(
-                    EpochState(data["epoch"], data["step"], calls_before=int(event.spent.get("calls", 0)))
-                )
-            case "rolled":
-                self._apply_rolled(data)
-            case "selected":
+        match event.content:
+            case RunStarted() as start:
+                self.manifest = event.data
+                self.guidance = _starting_guidance(start)
+                self.pool = _pool(start)
+            case TestEvaluated() as evaluated:
+                self.evaluations.setdefault(evaluated.when, []).extend(evaluated.rows)
+            case EpochStarted() as epoch:
+                self.epochs.append(EpochState(epoch.epoch, epoch.step, calls_before=int(event.spent.get("calls", 0))))
+            case TicketsRolled() as rolled:
+                self._apply_rolled(rolled.rows)
+            case CandidatesSelected() as selected:
                 self.epoch.selected = True
-                self.epoch.candidates = len(data["candidates"])
-            case "decided" | "proposed":
-                self._apply_reflection(data)
-            case "closed":
-                self.epoch.covered += len(data["covered"])
-            case "supported":
-                hypothesis = msgspec.convert(data["hypothesis"], PooledHypothesis)
+                self.epoch.candidates = len(selected.candidates)
+            case ReflectionAnswered() as answer:
+                self._apply_reflection(answer)
+            case CasesClosed() as closed:
+                self.epoch.covered += len(closed.covered)
+            case HypothesisChanged(hypothesis=hypothesis):
                 self.pool[hypothesis.signature] = hypothesis
-            case "fated":
-                hypothesis = msgspec.convert(data["hypothesis"], PooledHypothesis)
-                self.pool[hypothesis.signature] = hypothesis
-                self.epoch.promotions += hypothesis.fate == "promoted"
-            case "trialled":
-                self.trials.append(dict(data))
-                if not data["accepted"]:
+                self.epoch.promotions += event.type == "fated" and hypothesis.fate == "promoted"
+            case ChangeTried() as trial:
+                self.trials.append(dict(event.data))
+                if not trial.accepted:
                     self.epoch.refused += 1
-                    self.refused[data["before"], data["after"]] = data["reason"]
-            case "guidance_changed":
-                self._apply_change(data, event.at)
-            case "queued":
-                self._apply_queued(data)
-            case "credited":
-                counts = {key: (len(row["hits"]), len(row["misses"])) for key, row in data["rules"].items()}
+                    self.refused[trial.before, trial.after] = trial.reason
+            case GuidanceChanged() as changed:
+                self._apply_change(changed, event)
+            case TicketsQueued() as queued:
+                self._apply_queued(queued.rows, event.data["rows"])
+            case RulesCredited() as credited:
+                counts = {key: (len(row.hits), len(row.misses)) for key, row in credited.rules.items()}
                 self.guidance = record_credit(self.guidance, counts)
-                self.credited_on = data["tickets"]
-            case "epoch_ended":
-                self.epoch.ended = data
-            case "budget_hit":
-                self.status = "running" if data["limit"].endswith("_per_epoch") else "budget_exhausted"
-            case "run_finished":
-                self.status = data["status"]
+                self.credited_on = credited.tickets
+            case EpochEnded():
+                self.epoch.ended = event.data
+            case BudgetHit() as hit:
+                self.status = "running" if hit.limit.endswith("_per_epoch") else "budget_exhausted"
+            case RunFinished() as finished:
+                self.status = finished.status
                 self.finished_at = event.at
+            case _:
+                raise AssertionError(f"{event.type!r} is not handled.")
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
@@ -154,61 +176,64 @@ class RunState:
         """The changes of the guidance, in order."""
         return tuple(msgspec.convert(change["change"], GuidanceChange) for change in self.changes)
 
-    def _apply_rolled(self, data: Mapping[str, Any]) -> None:
-        for row in data["rows"]:
+    def _apply_rolled(self, rows: Iterable[RolledTicket]) -> None:
+        for row in rows:
             self.epoch.rolled += 1
-            self.epoch.wrong += row["verdict"] != row["label"]
-            self.epoch.passes += row["verdict"] == "pass"
-            self.epoch.failures += row["verdict"] is None
-            self.votes += len(row["answers"])
-            votes = [answer["vote"] for answer in row["answers"]]
-            self.malformed.update(vote for vote in votes if vote not in ("pass", "fail"))
-            (self.right.add if row["label_match"] else self.right.discard)(row["ticket_key"])
-            unanimous = row["vote_strength"] == 1.0 and row["label_match"] is False and row["verdict"] is not None
-            if unanimous:
-                self.mistakes.setdefault(row["ticket_key"], set()).add(self.epoch.number)
+            self.epoch.wrong += row.verdict != row.label
+            self.epoch.passes += row.verdict == "pass"
+            self.epoch.failures += row.verdict is None
+            self.votes += len(row.answers)
+            self.malformed.update(answer.vote for answer in row.answers if answer.vote not in ("pass", "fail"))
+            (self.right.add if row.label_match else self.right.discard)(row.ticket_key)
+            if row.vote_strength == 1.0 and not row.label_match and row.verdict is not None:
+                self.mistakes.setdefault(row.ticket_key, set()).add(self.epoch.number)
             else:
                 # The judge got it right or was divided at least once, so the label is plausible.
-                self.mistakes.pop(row["ticket_key"], None)
+                self.mistakes.pop(row.ticket_key, None)
 
-    def _apply_reflection(self, data: Mapping[str, Any]) -> None:
+    def _apply_reflection(self, answer: ReflectionAnswered) -> None:
         self.epoch.reflection_calls += 1
-        unusable = data["unusable"] is not None
-        self.unusable_answers += unusable
-        self.usable_answers += not unusable
-        origin = {"reflection_id": data["reflection_id"], "epoch": self.epoch.number}
-        if unusable:
-            self.rejections.append({"what": "answer", **data["unusable"], **origin})
-        self.rejections += [{**rejection, **origin} for rejection in data["rejections"]]
+        self.unusable_answers += answer.unusable is not None
+        self.usable_answers += answer.unusable is None
+        origin = {"reflection_id": answer.reflection_id, "epoch": self.epoch.number}
+        if answer.unusable is not None:
+            self.rejections.append({"what": "answer", **answer.unusable, **origin})
+        self.rejections += [{**rejection, **origin} for rejection in answer.rejections]
 
-    def _apply_change(self, data: Mapping[str, Any], at: str) -> None:
+    def _apply_change(self, changed: GuidanceChanged, event: RunEvent) -> None:
         before = self.guidance
-        self.guidance = apply_change(before, msgspec.convert(data["change"], GuidanceChange), at)
-        if self.guidance.hash != data["hash"]:
+        self.guidance = apply_change(before, changed.change, event.at)
+        if self.guidance.hash != changed.hash:
             raise RunError("The replayed guidance does not match the hash in the event.")
         removed = {key: text for key, text in before.learned.items() if key not in self.guidance.experiences}
-        self.changes.append({**data, "epoch": self.epoch.number, "gone": removed})
+        self.changes.append({**event.data, "epoch": self.epoch.number, "gone": removed})
         self.epoch.changes += 1
 
-    def _apply_queued(self, data: Mapping[str, Any]) -> None:
-        for row in data["rows"]:
-            self.queue.append(row)
-            self.epoch.no_evidence += row["reason_code"] == "reflection_no_evidence_after_gt"
-            self.epoch.exhausted += row["reason_code"] == "budget_exhausted"
-
-
-def initial_guidance_of(manifest: Mapping[str, Any]) -> Guidance:
-    """The guidance that a run started with."""
-    first = manifest["guidance"]
-    metadata = {key: msgspec.convert(meta, RuleMeta) for key, meta in first["metadata"].items()}
-    seed = seed_guidance(manifest["mission"], first["experiences"], first["updated_at"])
-    return msgspec.structs.replace(seed, step=first["step"], metadata=metadata)
+    def _apply_queued(self, rows: Iterable[QueuedTicket], as_written: Iterable[dict[str, Any]]) -> None:
+        self.queue += as_written
+        for row in rows:
+            self.epoch.no_evidence += row.reason_code == "reflection_no_evidence_after_gt"
+            self.epoch.exhausted += row.reason_code == "budget_exhausted"
 
 
 def pool_at_start(manifest: Mapping[str, Any]) -> dict[str, PooledHypothesis]:
     """The hypotheses that a run started with."""
-    hypotheses = msgspec.convert(manifest.get("hypotheses", []), list[PooledHypothesis])
-    return {hypothesis.signature: hypothesis for hypothesis in hypotheses}
+    return _pool(msgspec.convert(manifest, RunStarted))
+
+
+def _pool(start: RunStarted) -> dict[str, PooledHypothesis]:
+    return {hypothesis.signature: hypothesis for hypothesis in start.hypotheses}
+
+
+def initial_guidance_of(manifest: Mapping[str, Any]) -> Guidance:
+    """The guidance that a run started with."""
+    return _starting_guidance(msgspec.convert(manifest, RunStarted))
+
+
+def _starting_guidance(start: RunStarted) -> Guidance:
+    first = start.guidance
+    seed = seed_guidance(start.mission, first.experiences, first.updated_at)
+    return msgspec.structs.replace(seed, step=first.step, metadata=first.metadata)
 
 
 def fold_events(events: Iterable[RunEvent]) -> RunState:
