@@ -15,7 +15,7 @@ from donewhen.jobs.ledger.approval import Approval, person_at_terminal, unproved
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -76,3 +76,26 @@ def test_no_jobs_at_all_is_no_pass(shop: Workspace, donewhen: Donewhen) -> None:
     done = donewhen(["reward-eval", "--json"], shop.root)
     assert done.returncode == 1
     assert [one["code"] for one in told(done)["findings"]] == ["no_job"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.powerless
+def test_reward_and_next_work_where_nothing_can_be_written(tmp_path: Path, donewhen: Donewhen) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    assert donewhen(["init", "--title", "Shop"], root).returncode == 0
+    assert donewhen(["add", "Sell", "--criterion", "It works"], root).returncode == 0
+    job = next(find_workspace(root).places()).id
+    folders = [root, *(path for path in root.rglob("*") if path.is_dir())]
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    for folder in folders:
+        folder.chmod(0o500)
+    try:
+        scored = donewhen(["reward", job, "--json"], root)
+        step = donewhen(["next", job, "--json"], root)
+    finally:
+        for folder in folders:
+            folder.chmod(0o700)
+    assert (scored.returncode, step.returncode) == (1, 0), scored.stderr + step.stderr
+    assert json.loads(scored.stdout)["data"]["job"] == job
+    assert json.loads(step.stdout)["data"]["next"] == "donewhen agree"
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before

@@ -36,9 +36,13 @@ def evaluate_and_record(
 ) -> EvaluatedJob:
     """Evaluate a job and write the result into its plan; never counts as an iteration.
 
-    With ``collecting``, stale checks are run again first.
+    With ``collecting``, stale checks are run again first. Where nothing can be written, such as on a read-only mount,
+    nothing is run or recorded, and the result says what is on record.
     """
     job = workspace.job(name)
+    if not workspace.writable:
+        facts = facts_of(workspace, job)
+        return EvaluatedJob(job, facts, evaluate(facts))
     if collecting:
         collect_evidence(workspace, job, by, on_progress=on_progress, lenient=True)
     with workspace.locked(job.path):

@@ -73,6 +73,11 @@ class Workspace:
     def ledger(self) -> Ledger:
         return Ledger(self.folder / "ledger", self.folder / "state" / "locks", clock=self.clock)
 
+    @property
+    def writable(self) -> bool:
+        """Whether this process may write here; not on a read-only mount, for example."""
+        return os.access(self.folder if self.folder.is_dir() else self.root, os.W_OK)
+
     def settings(self) -> Settings:
         """The settings of this project."""
         return load(self.root)
