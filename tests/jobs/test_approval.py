@@ -107,8 +107,8 @@ def test_the_policy_is_what_the_sealed_terms_say_and_nothing_else(
 
 @pytest.mark.parametrize(
     "said",
-    [None, "ed25519:k", ["ed25519:k"], {}, {"key": None}, {"key": "ed25519:other", "value": "x"}, {"key": ["x"]}],
-    ids=["none", "text", "list", "empty", "no key", "another key", "a list as key"],
+    [None, {}, {"key": None}, {"key": "ed25519:other", "value": "x"}],
+    ids=["none", "empty", "no key", "another key"],
 )
 def test_a_key_without_a_signature_that_could_fit_does_not_count(said: Any) -> None:
     policy = Policy(keys=frozenset({"ed25519:k"}))

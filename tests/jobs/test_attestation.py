@@ -335,7 +335,7 @@ def test_a_field_that_was_typed_is_not_attested(bench: Any) -> None:
     assert refused(bench, job).finding == FindingCode.TAMPERED
 
 
-@pytest.mark.parametrize("outputs", [None, {}, [], {"a": "missing"}, {"a": "folder"}, {"a": 1}, {"a": "sha256:0"}])
+@pytest.mark.parametrize("outputs", [None, {}, {"a": "missing"}, {"a": "folder"}, {"a": None}, {"a": "sha256:0"}])
 def test_without_files_there_is_nothing_to_attest(make_entry: Make, outputs: Any) -> None:
     with pytest.raises(AttestationError) as caught:
         subjects_of(make_entry("completed", outputs=outputs), None)
@@ -347,10 +347,8 @@ def test_without_files_there_is_nothing_to_attest(make_entry: Make, outputs: Any
     [
         {},
         {"gates": {}, "score": 90},
-        {"gates": [], "score": 90},
         {"gates": {"truth": ["criterion_failed"]}, "score": 90},
         {"gates": {"truth": []}},
-        {"gates": {"truth": []}, "score": True},
     ],
 )
 def test_a_completion_with_a_closed_gate_or_without_a_score_is_none(make_entry: Make, data: dict[str, Any]) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from donewhen.foundation.locks import locked
 from donewhen.jobs.audit.audit import Audit, AuditFinding, audit_workspace
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
@@ -203,7 +205,7 @@ def test_evidence_that_says_something_else_now_is_changed(shop: Workspace, kind:
 
 def test_an_entry_that_names_no_proper_evidence_is_evidence_missing(shop: Workspace) -> None:
     job = shop.job("one")
-    shop.ledger.append(job.id, "ran", {"record": "sha256:../../etc/passwd", "output": 7}, ME.by)
+    shop.ledger.append(job.id, "ran", {"what": "command", "record": "sha256:../../etc/passwd"}, ME.by)
     assert findings_in(shop) == [("error", "evidence_missing", f"{shop.where(chain_of(shop, 'one'))}:3")]
 
 
@@ -310,6 +312,44 @@ def test_a_job_whose_folder_is_gone_is_missing(shop: Workspace) -> None:
 def test_a_job_that_nobody_agreed_to_may_go(shop: Workspace) -> None:
     shutil.rmtree(add_job(shop, "Three").folder)
     assert findings_in(shop) == []
+
+
+def test_a_writer_between_chain_and_plan_is_not_taken_for_a_forger(
+    shop: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The chain was read before somebody decided, and the plan after that."""
+    read = Ledger.read_settled
+    job = shop.job("one")
+
+    def overtaken(ledger: Ledger, chain: str) -> Any:
+        found = read(ledger, chain)
+        if chain == job.id:
+            decide(shop, shop.job("one"), Decision("cancel", "not wanted"), ME)
+            monkeypatch.undo()
+        return found
+
+    monkeypatch.setattr(Ledger, "read_settled", overtaken)
+    assert findings_in(shop) == []
+    assert shop.job("one").status == "cancelled"
+
+
+def test_a_line_that_is_being_written_is_read_again_when_it_is_whole(shop: Workspace) -> None:
+    path = chain_of(shop, "one")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    with locked(shop.folder / "state" / "locks" / f"ledger-{shop.job('one').id}.lock"):
+        reader = threading.Thread(target=lambda: found.append(findings_in(shop)))
+        found: list[Any] = []
+        reader.start()
+        path.write_bytes(whole)
+    reader.join()
+    assert found == [[]]
+
+
+def test_a_real_edit_is_an_edit_under_the_lock_as_well(shop: Workspace) -> None:
+    path = shop.place("one").path
+    path.write_text(path.read_text().replace("status: planned", "status: done"))
+    assert {code for _, code, _ in findings_in(shop)} == {"tampered"}
 
 
 @pytest.mark.parametrize(

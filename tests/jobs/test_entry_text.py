@@ -50,11 +50,8 @@ def test_an_entry_is_told_in_one_sentence(
 @pytest.mark.parametrize(
     "kind", ["agreed", "ran", "decided", "overridden", "completed", "lesson", "invalidated", "started"]
 )
-@pytest.mark.parametrize(
-    "data", [{}, {"gates": [], "value": [], "writes": 3, "reason": {"a": 1}, "why": None, "hash": 3, "lessons": 3}]
-)
-def test_an_entry_of_an_odd_shape_breaks_nothing(make_entry: MakeEntry, kind: Any, data: dict[str, Any]) -> None:
-    assert "\n" not in entry_text(make_entry(kind, **data))
+def test_an_entry_without_content_breaks_nothing(make_entry: MakeEntry, kind: Any) -> None:
+    assert "\n" not in entry_text(make_entry(kind))
 
 
 def test_what_a_terminal_or_a_page_must_not_see_is_left_out(make_entry: MakeEntry) -> None:

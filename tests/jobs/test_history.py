@@ -68,21 +68,8 @@ def test_what_was_taken_over_from_an_older_plan_counts_until_something_is_writte
     assert fold(both).status == "planned"
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        {"writes": None},
-        {"writes": {"status": "done"}},
-        {"writes": {"status": ["done"]}},
-        {"writes": {"status": ["a", "b", "done"]}},
-        {"writes": ["status"]},
-        {"adopted": ["status"]},
-        {"adopted": {"title": "done"}},
-    ],
-    ids=["null", "text", "one", "three", "list", "adopted-list", "adopted-other"],
-)
-def test_an_entry_of_another_shape_changes_nothing(fold: Fold, data: dict[str, Any]) -> None:
-    assert fold(STARTED, ("evaluated", data)).status == "in_progress"
+def test_fields_that_are_not_projected_are_not_adopted(fold: Fold) -> None:
+    assert fold(STARTED, ("evaluated", {"adopted": {"title": "done"}})).status == "in_progress"
 
 
 def test_the_last_start_is_the_one_that_counts(fold: Fold) -> None:
@@ -130,7 +117,7 @@ def test_a_decision_of_a_person_frees_a_blocked_job(fold: Fold, kind: str) -> No
     assert fold(STARTED, BLOCKED, decided(kind)).decided_since_block is True
 
 
-@pytest.mark.parametrize("kind", ["cancel", "sign_off", "block", "ask", "anything"])
+@pytest.mark.parametrize("kind", ["cancel", "sign_off", "block", "ask"])
 def test_other_decisions_do_not_free_it(fold: Fold, kind: str) -> None:
     assert fold(STARTED, BLOCKED, decided(kind)).decided_since_block is False
 
@@ -155,9 +142,8 @@ def test_the_scores_are_those_of_the_tries_and_not_of_mere_looks(fold: Fold) -> 
     assert found.scores == (40, 60)
 
 
-@pytest.mark.parametrize("score", [None, "70", 70.5])
-def test_a_score_that_is_no_whole_number_is_no_score(fold: Fold, score: object) -> None:
-    assert fold(STARTED, refused(score)).scores == ()
+def test_a_refusal_without_a_score_adds_none(fold: Fold) -> None:
+    assert fold(STARTED, refused(None)).scores == ()
 
 
 def test_a_try_in_which_a_gate_broke_has_no_score(fold: Fold) -> None:

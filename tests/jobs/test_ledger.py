@@ -89,11 +89,11 @@ def test_an_entry_says_what_happened_when_by_whom_and_after_what(ledger: Ledger,
     assert path_of(tmp_path).read_bytes() == first.line() + second.line()
     content = b'{"at":"2026-02-14T12:00:00Z","by":{"kind":"agent","name":"robot"},"data":{"a":"\xc3\xa9","b":1},'
     link = digest(b"donewhen chain WI-1").encode()
-    sealed = content + b'"prev":"' + link + b'","seq":1,"type":"started"}'
+    sealed = content + b'"prev":"' + link + b'","seq":1,"type":"started","v":2}'
     assert first.hash == digest(sealed)
     assert (
         first.line()
-        == content + b'"hash":"' + first.hash.encode() + b'","prev":"' + link + b'","seq":1,"type":"started"}\n'
+        == content + b'"hash":"' + first.hash.encode() + b'","prev":"' + link + b'","seq":1,"type":"started","v":2}\n'
     )
 
 
@@ -451,3 +451,54 @@ def test_a_chain_can_not_stand_in_for_another(ledger: Ledger, tmp_path: Path) ->
     (tmp_path / "ledger" / "WI-2.jsonl").write_bytes((tmp_path / "ledger" / "WI-1.jsonl").read_bytes())
     assert ledger.read("WI-1").breaks == ()
     assert ledger.read("WI-2").breaks == (Break("WI-2", 1, "its hash link does not match the line before it"),)
+
+
+def test_a_chain_is_verified_once_and_then_only_its_new_lines(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[bytes] = []
+    parse = ledger_module.parse_entry
+
+    def counted(line: bytes) -> Entry | str:
+        parsed.append(line)
+        return parse(line)
+
+    entries = three(ledger)
+    monkeypatch.setattr(ledger_module, "parse_entry", counted)
+    assert [ledger.read("WI-1").entries for _ in range(3)] == [tuple(entries)] * 3
+    assert len(parsed) == 3
+    entries.append(ledger.append("WI-1", "ran", {}, ME))
+    parsed.clear()
+    assert ledger.read("WI-1") == Chain(tuple(entries), ())
+    assert len(parsed) == 1
+
+
+def test_whatever_is_changed_is_verified_again(ledger: Ledger, tmp_path: Path) -> None:
+    entries = three(ledger)
+    path = path_of(tmp_path)
+    before, status = path.read_bytes(), path.stat()
+    assert ledger.read("WI-1").breaks == ()
+    # The same length and the same times.
+    path.write_bytes(before.replace(b'{"n":2}', b'{"n":7}'))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert [failure.line for failure in ledger.read("WI-1").breaks] == [2, 3]
+    path.write_bytes(entries[0].line())
+    assert ledger.read("WI-1").entries == (entries[0],)
+    path.write_bytes(before + b"{")
+    assert [failure.torn for failure in ledger.read("WI-1").breaks] == [True]
+    path.write_bytes(before)
+    assert ledger.read("WI-1") == Chain(tuple(entries), ())
+
+
+def test_a_break_in_new_lines_has_the_number_of_its_line(ledger: Ledger, tmp_path: Path) -> None:
+    three(ledger)
+    assert ledger.read("WI-1").breaks == ()
+    with path_of(tmp_path).open("ab") as file:
+        file.write(b"x\n{}\n")
+    assert [(failure.line, failure.torn) for failure in ledger.read("WI-1").breaks] == [(4, False), (5, False)]
+
+
+def test_two_ledgers_do_not_take_each_others_chains_for_verified(tmp_path: Path) -> None:
+    one, two = (Ledger(tmp_path / name, tmp_path / "locks" / name) for name in "ab")
+    one.append("WI-1", "started", {}, ME)
+    assert (len(one.read("WI-1").entries), len(two.read("WI-1").entries)) == (1, 0)

@@ -141,7 +141,7 @@ def test_another_decision_is_no_sign_off(place: Place) -> None:
     place.make("It works\n  check: manual")
     decide(place.workspace, place.job, Decision("rescope", "It works"), PERSON)
     decide(place.workspace, place.job, Decision("split", "It works", {"text": "It works"}), PERSON)
-    decide(place.workspace, place.job, Decision("sign_off", "It works", "It works"), PERSON)
+    decide(place.workspace, place.job, Decision("sign_off", "It works", {"text": "Another"}), PERSON)
     assert place.status().state == "missing"
 
 

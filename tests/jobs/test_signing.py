@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import os
 import stat
@@ -242,9 +243,9 @@ def test_a_signature_is_bound_to_chain_place_kind_and_content(workspace: Workspa
     policy = Policy(keys=frozenset({str(key.key)}))
     assert is_approval(entry, first.id, policy)
     assert not is_approval(entry, second.id, policy)
-    assert not is_approval(entry._replace(prev=entry.hash), first.id, policy)
-    assert not is_approval(entry._replace(type="decided"), first.id, policy)
-    assert not is_approval(entry._replace(data={**entry.data, "notes": "more"}), first.id, policy)
+    assert not is_approval(dataclasses.replace(entry, prev=entry.hash), first.id, policy)
+    assert not is_approval(dataclasses.replace(entry, type="decided"), first.id, policy)
+    assert not is_approval(dataclasses.replace(entry, data={**entry.data, "notes": "more"}), first.id, policy)
     assert not is_approval(entry, first.id, Policy(ci=True))
 
 

@@ -280,7 +280,7 @@ def test_nothing_else_undoes_a_job_that_is_done(shop: Workspace) -> None:
 def test_an_entry_that_does_not_say_what_it_was_built_on_is_not_believed(shop: Workspace) -> None:
     (shop.root / "data.csv").write_text("a,b\n")
     job = made(shop, "A", inputs=["/data.csv"])
-    shop.ledger.append(job.id, "completed", {"declared": ["data.csv"], "upstream": None, **DONE}, BOT)
+    shop.ledger.append(job.id, "completed", {"declared": {}, "upstream": {}, **DONE}, BOT)
     assert of(shop, job).state == "invalid"
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from donewhen.jobs.contract.agreement import project_agreement
 from donewhen.jobs.issues.mirror_status import mirror_entry_text, waves_of
+from donewhen.jobs.ledger.entry_content import Mirrored
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.job import FieldError, read_project
 from donewhen.jobs.plan.templates import project_plan
@@ -112,7 +113,7 @@ def test_a_wave_that_ends_on_no_day_is_told(place: Any) -> None:
     ],
 )
 def test_an_entry_is_told_in_a_sentence(data: dict[str, Any]) -> None:
-    assert_sentences(mirror_entry_text(data))
+    assert_sentences(mirror_entry_text(Mirrored(**data)))
 
 
 def test_the_page_tells_a_sync_as_the_log_does(place: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -276,7 +277,7 @@ def test_a_kept_ticket_that_is_none_is_not_shown(court: Court) -> None:
     entry = next(one for one in court.entries(job) if one.data.get("what") == "judge")
     for kept in ({"mission": "reports"}, ["no", "ticket"]):
         name = evidence_store(court.workspace).put_json(kept)
-        assert kept_ticket(court.workspace, entry._replace(data={**entry.data, "ticket": name})) is None
+        assert kept_ticket(court.workspace, dataclasses.replace(entry, data={**entry.data, "ticket": name})) is None
     assert kept_ticket(court.workspace, entry) is not None
 
 

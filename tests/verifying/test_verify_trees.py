@@ -9,14 +9,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from verify_kit import HONEST, Shop, forge, looked, messages_by_code, outcome
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.verifying import verify_branch
 from donewhen.jobs.verifying.base_branch import BaseError, base_of
@@ -403,11 +402,6 @@ def test_a_command_that_many_jobs_share_is_run_once_in_a_folder(shop: Shop) -> N
     found = looked(shop)
     assert {outcome(found, job) for job in jobs} == {"passed"}
     assert count.read_text() == "x"
-
-
-def _chain(*rows: tuple[str, dict[str, object]]) -> Iterator[Entry]:
-    for seq, (kind, data) in enumerate(rows, start=1):
-        yield Entry(seq, "2026-01-01T00:00:00Z", kind, Actor("Ada", "person"), data, None, f"sha256:{seq}")
 
 
 def test_a_submodule_with_tests_is_the_bases(shop: Shop, tmp_path: Path) -> None:

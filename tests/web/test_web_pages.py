@@ -386,13 +386,13 @@ def test_whatever_others_wrote_is_text(tmp_path: Path, serve: Serve) -> None:
 def test_entries_that_no_gate_has_written_spoil_no_page(tmp_path: Path, serve: Serve) -> None:
     workspace, (job,) = shop(tmp_path, "Greet")
     nonsense: list[tuple[EventKind, dict[str, object]]] = [
-        ("ran", {"what": "judge", "votes": {"pass": "<b>many</b>"}, "verdict": ["pass"], "mission": {"a": 1}}),
-        ("ran", {"what": "judge", "votes": [1, 2], "margin": "wide", "ticket": 7, "reason": None}),
-        ("ran", {"what": 3, "evidence": None, "output": "sha256:../../etc/passwd", "report": "none"}),
-        ("evaluated", {"gates": {"truth": "open", "reward": [1]}, "score": "all"}),
-        ("refused", {"gates": [], "score": None}),
+        ("ran", {"what": "judge", "votes": {"<b>many</b>": 3}, "mission": "<b>many</b>"}),
+        ("ran", {"what": "judge", "ticket": "sha256:../../etc/passwd", "told": "<b>many</b>"}),
+        ("ran", {"what": "command", "output": "sha256:../../etc/passwd", "ending": "<b>many</b>"}),
+        ("ran", {}),
+        ("evaluated", {"gates": {"<b>many</b>": ["<b>many</b>"], "reward": ["nonsense"]}}),
+        ("refused", {"gates": {}, "score": None}),
         ("decided", {"decision": "ask"}),
-        ("decided", {"decision": None, "value": [[]]}),
         ("unverified", {}),
     ]
     for kind, data in nonsense:

@@ -8,6 +8,7 @@ from donewhen.cli._jobs import find_project
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.ledger.approval import unproved_actor
+from donewhen.jobs.ledger.entry_content import Decided
 from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 
 
@@ -17,7 +18,7 @@ def set_aside(output: Output, job: str, project: Path | None, *, reason: str = "
     entry = set_job_aside(workspace, job, unproved_actor(), reason=reason, question=question)
     blocked = workspace.job(job)
     output.say(f"{blocked.id}  {blocked.title}", bold=True)
-    output.say(f"  {blocked.status}: {entry.data['reason']}", fg="yellow")
+    output.say(f"  {blocked.status}: {entry.read_as(Decided).reason}", fg="yellow")
     step = "answer it" if question else "resolve it"
     output.say(f"  next, for a person: {step}, then donewhen start {blocked.id}", dim=True)
     return output.finish(ExitCode.PASS, {"job": blocked.id, "status": blocked.status, **dict(entry.data)})

@@ -11,6 +11,7 @@ from donewhen.cli._jobs import find_project, job_argument, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.ledger.approval import unproved_actor
+from donewhen.jobs.ledger.entry_content import Disputed
 from donewhen.jobs.lifecycle.setting_aside import record_dispute
 
 
@@ -25,9 +26,10 @@ def command(output: Output, job: str, reason: str, project: Path | None) -> Exit
     workspace = find_project(project)
     entry = record_dispute(workspace, job, unproved_actor(), reason)
     disputed = workspace.job(job)
-    criteria = entry.data["value"]["criteria"]
+    dispute = entry.read_as(Disputed)
+    criteria = dispute.value.criteria
     output.say(f"{disputed.id}  {disputed.title}", bold=True)
-    output.say(f"  disputed: {', '.join(criteria)}: {entry.data['reason']}", fg="yellow")
+    output.say(f"  disputed: {', '.join(criteria)}: {dispute.reason}", fg="yellow")
     output.say("  next, for a person: donewhen review", dim=True)
-    data = {"job": disputed.id, "status": disputed.status, "criteria": criteria, "reason": entry.data["reason"]}
+    data = {"job": disputed.id, "status": disputed.status, "criteria": criteria, "reason": dispute.reason}
     return output.finish(ExitCode.PASS, data)

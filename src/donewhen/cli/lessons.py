@@ -16,6 +16,7 @@ from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.board.views import update_views
 from donewhen.jobs.ledger.approval import is_at_terminal, unproved_actor
+from donewhen.jobs.ledger.entry_content import LessonNote
 from donewhen.jobs.lessons.lesson_file import Lesson, lessons_path, read_lessons
 from donewhen.jobs.lessons.lesson_recording import (
     Answer,
@@ -232,7 +233,7 @@ def _answered(output: Output, project: Path | None, lesson: str, job: str | None
     found = _one_job(workspace, job)
     entry = answer_lesson(workspace, lesson, found, how, said, unproved_actor())
     update_views(workspace, workspace.job_at(found.path))
-    output.say(f"{found.id}: {lesson} {how.replace('_', ' ')}: {entry.data['said']}", fg="green")
+    output.say(f"{found.id}: {lesson} {how.replace('_', ' ')}: {entry.read_as(LessonNote).said}", fg="green")
     return output.finish(ExitCode.PASS, {"job": found.id, **dict(entry.data), "entry": entry.hash})
 
 

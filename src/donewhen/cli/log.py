@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,6 +12,19 @@ from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.entry_text import entry_text
+from donewhen.jobs.ledger.entry_content import (
+    Agreed,
+    Decided,
+    Disputed,
+    Evaluated,
+    GuidanceAccepted,
+    JudgeRun,
+    Overridden,
+    Ran,
+    Reviewed,
+    SignedOff,
+    TermsDecided,
+)
 from donewhen.jobs.ledger.ledger import Entry
 
 
@@ -47,36 +58,41 @@ def command(output: Output, job: str | None, limit: int, project: Path | None) -
         output.say("The ledger is empty.")
     elif len(entries) > len(shown):
         output.say(f"({len(entries) - len(shown)} older; -n shows more)", dim=True)
-    rows = [{"chain": name, **entry._asdict(), "by": entry.by._asdict()} for _, name, entry in shown]
+    rows = [{"chain": name, **entry.as_dict()} for _, name, entry in shown]
     return output.finish(ExitCode.PASS, {"entries": rows, "total": len(entries)})
 
 
 def _entry_line(entry: Entry) -> str:
-    data: Mapping[str, Any] = entry.data
-    match entry.type:
-        case "agreed":
-            return one_line(f"{data.get('how')}: {str(data.get('hash'))[:19]}…")
-        case "ran" if data.get("what") == "judge":
-            return one_line(f"{data.get('criterion')}: {data.get('told')}", 300)
-        case "ran":
-            return one_line(f"{'passed' if data.get('passed') else 'failed'}: {data.get('evidence')}")
-        case "overridden":
-            return one_line(f"{data.get('criterion')}: {data.get('verdict')} {data.get('reason', '')}", 300)
-        case "decided":
-            return one_line(f"{data.get('decision')}{_value(data.get('value'))}: {data.get('reason')}")
-        case "completed" | "refused" | "evaluated" if isinstance(gates := data.get("gates"), Mapping):
-            codes = dict.fromkeys(str(code) for found in gates.values() if isinstance(found, list) for code in found)
+    match entry.content:
+        case Agreed() as agreed:
+            return one_line(f"{agreed.how}: {agreed.hash[:19]}…")
+        case JudgeRun() as run:
+            return one_line(f"{run.criterion}: {run.told}", 300)
+        case Ran() as run:
+            return one_line(f"{'passed' if run.passed else 'failed'}: {run.evidence}")
+        case Overridden() as override:
+            return one_line(f"{override.criterion}: {override.verdict} {override.reason}", 300)
+        case Decided() as decided:
+            return one_line(f"{decided.decision}{_value(decided)}: {decided.reason}")
+        case Evaluated(gates=dict(gates)):
+            codes = dict.fromkeys(code for reasons in gates.values() for code in reasons)
             return one_line(f"{entry_text(entry)} ({', '.join(codes)})" if codes else entry_text(entry), 300)
         case _:
             return entry_text(entry)
 
 
-def _value(value: object) -> str:
+def _value(decided: Decided) -> str:
     """The value of a decision in a word or two."""
-    if isinstance(value, str | int):
-        return f" {value}"
-    if not isinstance(value, dict):
-        return ""
-    named = value.get("criterion") or value.get("mission") or ", ".join(value.get("criteria", ()))
-    verdict = f" {value['verdict']}" if "verdict" in value else ""
-    return f" {named}{verdict}"
+    match decided:
+        case TermsDecided() if decided.value is not None:
+            return f" {decided.value}"
+        case SignedOff():
+            return f" {decided.value.criterion}"
+        case Disputed():
+            return f" {', '.join(decided.value.criteria)}"
+        case GuidanceAccepted():
+            return f" {decided.value.mission}"
+        case Reviewed():
+            return f" {decided.value.mission} {decided.value.verdict}"
+        case _:
+            return ""

@@ -17,6 +17,7 @@ from donewhen.jobs.evidence.commands import EvidenceRun, run_as_evidence
 from donewhen.jobs.evidence.requirements import Requirement, is_required_evidence, requirement_for, requirements_of
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.ledger.approval import unproved_actor
+from donewhen.jobs.ledger.entry_content import CommandRun, Ran
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -159,19 +160,19 @@ def _tell(output: Output, text: str, ran: EvidenceRun) -> None:
     mark, color = ("✓", "green") if ran.passed else ("✗", "red")
     reused = "  (fresh; not run again)" if ran.reused else ""
     output.say(f"{mark} {text}{reused}", fg=color, bold=True)
-    data = ran.entry.data
-    if data["what"] in ("file", "judge"):
-        output.say(f"  {data['told']}")
-    elif not ran.passed:
+    run = ran.entry.read_as(Ran)
+    if not isinstance(run, CommandRun):
+        output.say(f"  {run.told}")
+    elif not run.passed:
         for line in plain_text(ran.output).rstrip().split("\n")[-_TAIL:]:
             output.say(f"  {line}")
-        output.say(f"  {data['ending']}, exit status {data['exit_code']}")
-    if report := data.get("report"):
+        output.say(f"  {run.ending}, exit status {run.exit_code}")
+    if report := ran.entry.data.get("report"):
         output.say("  " + ", ".join(f"{key}: {report[key]}" for key in _NUMBERS if key in report))
-    if not ran.reused and data.get("unlogged"):
-        output.say(f"  Not written to the execution log: {data['unlogged']}.", fg="yellow")
+    if not ran.reused and isinstance(run, CommandRun) and run.unlogged:
+        output.say(f"  Not written to the execution log: {run.unlogged}.", fg="yellow")
     # A judge that could not be asked has no key, and no inputs that could have changed.
-    if not data["settled"] and data.get("key") != "":
+    if not run.settled and run.key:
         output.say("  Its inputs changed while it ran, so it counts as stale.", fg="yellow")
 
 

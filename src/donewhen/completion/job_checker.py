@@ -70,6 +70,7 @@ def _resting_state(workspace: Workspace, job: Job) -> TaskCompletionResult | str
     """Return why this job does not hold the agent back, or an incomplete result that says what is missing."""
     from donewhen.jobs.gates.evaluation import evaluate
     from donewhen.jobs.gates.facts import facts_of
+    from donewhen.jobs.ledger.entry_content import Decided
     from donewhen.jobs.lifecycle.completion import valid_completion
 
     if valid_completion(workspace, job) is not None:
@@ -81,7 +82,7 @@ def _resting_state(workspace: Workspace, job: Job) -> TaskCompletionResult | str
     if history.auto_blocked and not history.decided_since_block:
         return f"{job.id} is out of budget and waits for a person's decision."
     if history.waiting is not None:
-        return f"{job.id} waits: {history.waiting.data.get('reason')}"
+        return f"{job.id} waits: {history.waiting.read_as(Decided).reason}"
     evaluation = evaluate(facts)
     if evaluation.waits_for_person:
         return f"{job.id} waits for a person: {evaluation.truth.reasons[0].message}"

@@ -13,6 +13,7 @@ from donewhen.jobs.evidence.requirements import Requirement as Requirement
 from donewhen.jobs.gates.evaluation import Evaluation
 from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.gates.facts import Facts
+from donewhen.jobs.ledger.entry_content import CommandRun, Decided, JudgeRun, Ran
 from donewhen.jobs.ledger.gate_results import GateReason
 from donewhen.jobs.plan.job import Job
 from donewhen.mcp.answers import (
@@ -82,7 +83,7 @@ def job_view(facts: Facts, evaluation: Evaluation, proposal: AgreementProposal) 
         needs=[_need(status) for status in facts.evidence],
         outputs=[OutputFile(output.path, output.state, output.changed) for output in facts.outputs],
         gates=gate_views(evaluation),
-        waiting=str(waiting.data.get("reason", "")) if waiting else None,
+        waiting=waiting.read_as(Decided).reason if waiting else None,
         next=next_command(job, evaluation),
         next_action=evaluation.next_action,
     )
@@ -90,32 +91,30 @@ def job_view(facts: Facts, evaluation: Evaluation, proposal: AgreementProposal) 
 
 def evidence_item(requirement: Requirement, seen: EvidenceRun) -> EvidenceItem:
     """Return one piece of evidence, with the last lines of the command's output."""
-    data = seen.entry.data
-    report = data.get("report")
-    numbers: Mapping[str, Any] = report if isinstance(report, Mapping) else {}
-    exit_code = data.get("exit_code")
+    run = seen.entry.read_as(Ran)
+    numbers = seen.entry.data.get("report") or {}
     return EvidenceItem(
         name=requirement.name,
         evidence=evidence_source(requirement),
         # If the inputs changed during the run, the result proves nothing.
-        passed=seen.passed and data.get("settled") is True,
+        passed=run.passed and run.settled,
         reused=seen.reused,
         told=_result_text(seen),
-        needs_human=data.get("needs_human") is True,
-        exit_code=exit_code if isinstance(exit_code, int) else None,
+        needs_human=isinstance(run, JudgeRun) and run.needs_human,
+        exit_code=run.exit_code if isinstance(run, CommandRun) else None,
         tests={name: numbers[name] for name in _NUMBERS if isinstance(numbers.get(name), int | float)},
-        output=_tail(seen.output) if data.get("what") == "command" else "",
+        output=_tail(seen.output) if isinstance(run, CommandRun) else "",
     )
 
 
 def _result_text(seen: EvidenceRun) -> str:
-    data = seen.entry.data
-    text = str(data["told"]) if "told" in data else "passed" if seen.passed else "did not pass"
-    if data.get("what") == "command" and not seen.passed:
-        text = f"{str(data['ending']).replace('_', ' ')}, exit status {data['exit_code']}"
+    run = seen.entry.read_as(Ran)
+    text = run.told if run.told is not None else "passed" if run.passed else "did not pass"
+    if isinstance(run, CommandRun) and not run.passed:
+        text = f"{run.ending.replace('_', ' ')}, exit status {run.exit_code}"
     if seen.reused:
         text += " (fresh; not run again)"
-    return text if data.get("settled", True) else f"{text}; its inputs changed while it ran, so it counts as stale"
+    return text if run.settled else f"{text}; its inputs changed while it ran, so it counts as stale"
 
 
 def _tail(output: str) -> str:

@@ -8,6 +8,7 @@ from donewhen.jobs.board.views import update_views
 from donewhen.jobs.evidence.requirements import Requirement, requirement_for, requirements_of
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.ledger.approval import unproved_actor
+from donewhen.jobs.ledger.entry_content import Decided
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.setting_aside import record_dispute, set_job_aside
@@ -114,7 +115,7 @@ def dispute_refusal(call: CallContext, params: DisputeParams) -> RestAnswer:
 
 def _rest_answer(workspace: Workspace, name: str, entry: Entry, step: str) -> RestAnswer:
     job = workspace.job(name)
-    return RestAnswer(job.id, job.status, str(entry.data["reason"]), step.format(job=job.id))
+    return RestAnswer(job.id, job.status, entry.read_as(Decided).reason, step.format(job=job.id))
 
 
 def _runnable_requirements(job: Job, only: Requirement | None) -> tuple[Requirement, ...]:

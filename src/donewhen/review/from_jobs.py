@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
@@ -17,6 +17,7 @@ from donewhen.jobs.judge.judge_evidence import checked_requirements, judge_quest
 from donewhen.jobs.judge.missions import find_mission
 from donewhen.jobs.judge.person_overrides import newest_override, subject_of
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entry_content import Decided, JudgeRun, Overridden, RecordedStatement, Unverified
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -24,7 +25,6 @@ from donewhen.jobs.record.history import History, history_of
 from donewhen.judging.labels import JudgeStatement, Label, current_labels, read_label_log
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket, ticket_of
-from donewhen.models.roles import Binary
 from donewhen.review.items import Kind, ReviewItem
 
 _OPEN = ("in_progress", "blocked")
@@ -74,24 +74,24 @@ def _unreadable(record: JobRecord, error: DonewhenError) -> ReviewItem:
     )
 
 
-def judge_statement(data: Mapping[str, Any]) -> JudgeStatement:
+def judge_statement(said: JudgeRun | RecordedStatement) -> JudgeStatement:
     """Return the judge's statement that a ledger entry records."""
-    votes = data.get("votes", {})
     return JudgeStatement(
-        verdict=data.get("verdict"),
-        passes=int(votes.get("pass", 0)),
-        fails=int(votes.get("fail", 0)),
-        malformed=int(votes.get("malformed", 0)),
-        decided=not data.get("needs_human"),
-        margin=data.get("margin"),
-        reason=str(data.get("reason", "")),
-        guidance_step=int(data.get("guidance_step", 0)),
+        verdict=said.verdict,
+        passes=said.votes.get("pass", 0),
+        fails=said.votes.get("fail", 0),
+        malformed=said.votes.get("malformed", 0),
+        decided=not said.needs_human,
+        margin=said.margin,
+        reason=said.reason,
+        guidance_step=said.guidance_step or 0,
     )
 
 
 def kept_ticket(workspace: Workspace, entry: Entry) -> Ticket | None:
     """Return the ticket that the judge saw, from the evidence store; None if it is not on this machine."""
-    data = evidence_store(workspace).get_json(str(entry.data.get("ticket")))
+    name = entry.content.ticket if isinstance(entry.content, JudgeRun | Overridden) else None
+    data = None if name is None else evidence_store(workspace).get_json(name)
     if not isinstance(data, dict):
         return None
     try:
@@ -102,7 +102,7 @@ def kept_ticket(workspace: Workspace, entry: Entry) -> Ticket | None:
 
 def _open_items(context: _JobContext, record: JobRecord, history: History) -> Iterator[ReviewItem]:
     waiting = history.waiting
-    decision = "" if waiting is None else str(waiting.data.get("decision"))
+    decision = "" if waiting is None else waiting.read_as(Decided).decision
     last = next((entry for entry in reversed(context.entries) if entry.type in _ENDING), None)
     unverified = last if last is not None and last.type == "unverified" else None
     if waiting is not None and decision == "ask":
@@ -120,7 +120,7 @@ def _open_items(context: _JobContext, record: JobRecord, history: History) -> It
         for status in statuses:
             if status.requirement.name in history.unanswered and _reviewable(status):
                 yield _criterion_item(
-                    context, status, "disputed", f"The agent says: {waiting.data.get('reason')}", waiting
+                    context, status, "disputed", f"The agent says: {waiting.read_as(Decided).reason}", waiting
                 )
     elif unverified is not None:
         for status in statuses:
@@ -129,7 +129,7 @@ def _open_items(context: _JobContext, record: JobRecord, history: History) -> It
                 status.entry is not None and status.entry.type == "overridden" and status.entry.seq > unverified.seq
             )
             if _reviewable(status) and not settled_by_person:
-                yield _criterion_item(context, status, "unverified", str(unverified.data.get("why", "")), unverified)
+                yield _criterion_item(context, status, "unverified", unverified.read_as(Unverified).why, unverified)
 
 
 def _undecided(context: _JobContext) -> Iterator[ReviewItem]:
@@ -144,15 +144,16 @@ def _undecided(context: _JobContext) -> Iterator[ReviewItem]:
             continue
         requirement = requirement_for(context.job, criterion.id)
         entry = newest_run(context.entries, requirement.evidence, "judge")
-        if entry is None or not entry.data.get("needs_human"):
+        run = None if entry is None else entry.read_as(JudgeRun)
+        if entry is None or run is None or not run.needs_human:
             continue
         try:
             subject = subject_of(context.workspace, context.job, requirement, context.entries)
         except DonewhenError:
             continue
-        same = entry.data.get("parts", {}).get("ticket") == subject
+        same = run.parts.get("ticket") == subject
         if same and newest_override(context.entries, context.job.id, requirement, subject, policy) is None:
-            reason = str(entry.data.get("told", ""))
+            reason = run.told or ""
             yield _criterion_item(
                 context, EvidenceStatus(requirement, "needs_human", (reason,), entry), "low_agreement", reason, entry
             )
@@ -166,7 +167,7 @@ def _question_item(context: _JobContext, waiting: Entry) -> ReviewItem:
     return ReviewItem(
         kind="asked",
         title=_title(context.job),
-        question=str(waiting.data.get("reason", "")),
+        question=waiting.read_as(Decided).reason,
         why="An agent asks this and waits for the answer.",
         since=waiting.at,
         evidence={},
@@ -187,8 +188,9 @@ def _criterion_item(context: _JobContext, status: EvidenceStatus, kind: Kind, wh
             ticket, mission, subject = question.ticket, requirement.check.text, question.subject
             evidence = ticket.evidence
             judged = newest_run(context.entries, requirement.evidence, "judge")
-            if judged is not None and judged.data.get("parts", {}).get("ticket") == subject:
-                statement = judge_statement(judged.data)
+            run = None if judged is None else judged.read_as(JudgeRun)
+            if run is not None and run.parts.get("ticket") == subject:
+                statement = judge_statement(run)
         else:
             subject = subject_of(workspace, job, requirement, context.entries)
             started = next((entry for entry in context.entries if entry.type == "started"), None)
@@ -239,33 +241,34 @@ def _spot_checks(context: _JobContext) -> Iterator[ReviewItem]:
             continue
         requirement = requirement_for(context.job, criterion.id)
         entry = newest_run(context.entries, requirement.evidence, "judge")
-        if entry is None or not entry.data.get("key") or entry.data.get("needs_human"):
+        run = None if entry is None else entry.read_as(JudgeRun)
+        if entry is None or run is None or not run.key or run.needs_human:
             continue
         try:
             mission = find_mission(context.workspace, criterion.check.text)
             ticket = kept_ticket(context.workspace, entry)
         except DonewhenError:
             continue
-        if ticket is None or not _sampled(str(entry.data["key"]), mission.settings.manual_review.spot_check):
+        if ticket is None or not _sampled(run.key, mission.settings.manual_review.spot_check):
             continue
         if not labels_of(mission, ticket):
             yield _spot_check(context.job, requirement, entry, ticket)
 
 
 def _spot_check(job: Job, requirement: Requirement, entry: Entry, ticket: Ticket) -> ReviewItem:
-    verdict: Binary | None = entry.data.get("verdict")
+    run = entry.read_as(JudgeRun)
     return ReviewItem(
         kind="spot_check",
         title=_title(job),
         question=f"{requirement.name}: {one_line(requirement.text, 300)}",
-        why=f"The judge decided {verdict}; no person has checked it yet.",
+        why=f"The judge decided {run.verdict}; no person has checked it yet.",
         since=entry.at,
         evidence=ticket.evidence,
         job=job.id,
         criteria=(requirement.name,),
         mission=requirement.check.text,
-        said=judge_statement(entry.data),
-        subject=str(entry.data.get("parts", {}).get("ticket", "")),
+        said=judge_statement(run),
+        subject=run.parts.get("ticket", ""),
         ticket=ticket,
     )
 

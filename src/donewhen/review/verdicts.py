@@ -13,6 +13,7 @@ from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.judge.missions import find_mission
 from donewhen.jobs.judge.person_overrides import override_gate
 from donewhen.jobs.ledger.approval import Approval, is_approval
+from donewhen.jobs.ledger.entry_content import Overridden
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.lifecycle.invalidation import invalidate_jobs
 from donewhen.jobs.plan.workspace import Workspace
@@ -60,14 +61,16 @@ def write_missing_labels(workspace: Workspace) -> int:
     for job in survey_jobs(workspace).jobs:
         if not job.judged:
             continue
-        overrides = [entry for entry in workspace.ledger.read(job.id).entries if entry.type == "overridden"]
-        overrides = [entry for entry in overrides if entry.data.get("mission") and is_approval(entry, job.id, policy)]
-        for at, entry in enumerate(overrides):
-            name = str(entry.data["mission"])
+        overrides = [
+            (entry, entry.content.mission)
+            for entry in workspace.ledger.read(job.id).entries
+            if isinstance(entry.content, Overridden) and entry.content.mission and is_approval(entry, job.id, policy)
+        ]
+        for at, (entry, name) in enumerate(overrides):
             if name not in logs:
                 logs[name] = _labelled_entries(workspace, name)
             # A later verdict of the same person on the same subject must stay the latest.
-            later = any(_is_later(entry, other) and other.hash in logs[name] for other in overrides[at + 1 :])
+            later = any(_is_later(entry, other) and other.hash in logs[name] for other, _ in overrides[at + 1 :])
             if entry.hash not in logs[name] and not later:
                 made += _label_from_entry(workspace, entry)
     return made
@@ -84,7 +87,7 @@ def _labelled_entries(workspace: Workspace, name: str) -> set[str]:
 
 
 def _is_later(entry: Entry, other: Entry) -> bool:
-    return other.by.name == entry.by.name and other.data.get("subject") == entry.data.get("subject")
+    return other.by.name == entry.by.name and other.read_as(Overridden).subject == entry.read_as(Overridden).subject
 
 
 def _record_on_job(
@@ -185,18 +188,19 @@ def _label_ticket(
 
 
 def _label_from_entry(workspace: Workspace, entry: Entry) -> bool:
-    data = entry.data
+    override = entry.read_as(Overridden)
     try:
-        mission = find_mission(workspace, str(data["mission"]))
+        mission = find_mission(workspace, override.mission or "")
     except DonewhenError:
         return False
     ticket = kept_ticket(workspace, entry)
     if ticket is None:
         return False
-    statement = judge_statement(data["said"]) if isinstance(data.get("said"), dict) else None
-    verdict: Verdict = "pass" if data.get("verdict") == "pass" else "fail"
-    reason, asked = str(data.get("reason", "")), str(data.get("asked", ""))
-    _write_label(workspace, mission.folder, ticket, verdict, entry.by.name, entry, statement, asked, reason)
+    statement = None if override.said is None else judge_statement(override.said)
+    verdict: Verdict = "pass" if override.verdict == "pass" else "fail"
+    _write_label(
+        workspace, mission.folder, ticket, verdict, entry.by.name, entry, statement, override.asked, override.reason
+    )
     return True
 
 

@@ -5,18 +5,21 @@ An audit reads every file itself; it uses no index and no clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from donewhen.config.settings import Settings
 from donewhen.foundation.canonical import digest
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.git import committed_files, repository_root, worktree_root
+from donewhen.foundation.locks import LockedError
 from donewhen.jobs.audit.audit_labels import label_problems
 from donewhen.jobs.contract.agreement import Agreement, job_agreement, location_of_change, project_agreement
 from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.evidence.store import EvidenceStore
+from donewhen.jobs.ledger.entry_content import EntryContent, Ran
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Chain
 from donewhen.jobs.plan.document import Document
@@ -63,7 +66,7 @@ def audit_workspace(workspace: Workspace) -> Audit:
     findings: list[AuditFinding] = []
     for name in ledger.chains():
         try:
-            chains[name] = ledger.read(name)
+            chains[name] = ledger.read_settled(name)
         except OSError as error:
             message = f"The chain can't be read: {error.strerror}."
             where = _ledger_file(workspace, name)
@@ -101,9 +104,9 @@ def audit_workspace(workspace: Workspace) -> Audit:
                 "donewhen anchor",
             )
         )
-    stored = sum(name in entry.data for chain in chains.values() for entry in chain.entries for name in _STORED)
-    total = sum(len(chain.entries) for chain in chains.values())
-    return Audit(jobs, len(chains), total, stored, len(anchors), tuple(findings))
+    entries = [entry for chain in chains.values() for entry in chain.entries]
+    stored = sum(len(_stored_names(entry.content)) for entry in entries)
+    return Audit(jobs, len(chains), len(entries), stored, len(anchors), tuple(findings))
 
 
 def _chain_findings(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterator[AuditFinding]:
@@ -114,12 +117,14 @@ def _chain_findings(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterat
                 message = f"A write was interrupted: {chain_break.problem}."
                 yield AuditFinding("warning", FindingCode.TORN, message, where)
             else:
+                other = chain_break.other_version
+                summary = "The chain can't be used" if other else "The chain is broken"
                 yield AuditFinding(
                     "error",
-                    FindingCode.CHAIN_BROKEN,
-                    f"The chain is broken: {chain_break.problem}.",
+                    FindingCode.OTHER_VERSION if other else FindingCode.CHAIN_BROKEN,
+                    f"{summary}: {chain_break.problem}.",
                     where,
-                    "Restore the file from version control.",
+                    chain_break.next_step,
                 )
 
 
@@ -156,9 +161,9 @@ def _git_findings(workspace: Workspace) -> Iterator[AuditFinding]:
 
 def _evidence_findings(workspace: Workspace, store: EvidenceStore, name: str, chain: Chain) -> Iterator[AuditFinding]:
     for entry in chain.entries:
-        if entry.type != "ran":
+        if not isinstance(entry.content, Ran):
             continue
-        for kind, blob in _stored_blobs(store, entry.data):
+        for kind, blob in _stored_blobs(store, entry.content):
             content = store.get_unverified(blob)
             where = f"{_ledger_file(workspace, name)}:{entry.seq}"
             if content is None:
@@ -179,29 +184,30 @@ def _evidence_findings(workspace: Workspace, store: EvidenceStore, name: str, ch
                 )
 
 
-def _stored_blobs(store: EvidenceStore, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _stored_names(content: EntryContent) -> dict[str, str]:
+    """The name of each file in the evidence store that an entry refers to."""
+    names = ((kind, getattr(content, kind, None)) for kind in _STORED)
+    return {kind: name for kind, name in names if isinstance(name, str)}
+
+
+def _stored_blobs(store: EvidenceStore, run: Ran) -> Iterator[tuple[str, str]]:
     """Yield the kind and name of everything that a run stored; test outcomes are named in its record."""
-    for kind in _STORED:
-        if isinstance(data.get(kind), str):
-            yield kind, data[kind]
-    record = store.get_json(str(data.get("record")))
+    names = _stored_names(run)
+    yield from names.items()
+    record = store.get_json(names.get("record", ""))
     report = record.get("report") if isinstance(record, dict) else None
     if isinstance(report, dict) and isinstance(report.get("outcomes"), str):
         yield "outcomes", report["outcomes"]
 
 
 def _plan_findings(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list[AuditFinding]]:
-    findings: list[AuditFinding] = []
     try:
         project = workspace.project()
         settings = workspace.settings()
         agreement = project_agreement(workspace, project)
     except DonewhenError as error:
         return 0, [AuditFinding("error", error.code, error.message, error.where or "", error.next_step)]
-    where = workspace.where(project.path)
-    findings += _agreement_findings(project.id, agreement, project, where, settings)
-    if project.id in chains:
-        findings += _field_findings(project.document, chains[project.id], where)
+    findings = _read_twice(workspace, project.path, chains.get(project.id), lambda chain: _project(workspace, chain))
     seen: set[str] = {project.id}
     for folder in workspace.workstream_folders():
         findings += _workstream_findings(workspace, folder / PLAN, chains, seen)
@@ -215,27 +221,13 @@ def _plan_findings(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[i
             findings.append(AuditFinding("error", code, error.message, error.where or "", error.next_step))
             seen.add(place.id)
             continue
-        where = workspace.where(job.path)
         if job.id in seen:
             message = f"Another job has the same id {job.id}."
-            findings.append(AuditFinding("error", FindingCode.DUPLICATE_ID, message, where))
+            findings.append(AuditFinding("error", FindingCode.DUPLICATE_ID, message, workspace.where(job.path)))
         seen.add(job.id)
-        chain = chains.get(job.id, Chain((), ()))
-        findings += _agreement_findings(job.id, job_agreement(job, chain, agreement), job, where, settings)
-        if chain.entries:
-            findings += _field_findings(job.document, chain, where)
-        elif job.document.fields.get("agreed_by"):
-            message = f"{job.id} has the field agreed_by, which only donewhen writes, but the ledger has no agreement."
-            findings.append(AuditFinding("error", FindingCode.TAMPERED, message, where, "Restore .donewhen/ledger."))
-        elif job.status == "done":
-            findings.append(
-                AuditFinding(
-                    "error",
-                    FindingCode.UNSEALED,
-                    f"{job.id} says done, but the ledger has no record of it.",
-                    where,
-                )
-            )
+        findings += _read_twice(
+            workspace, job.path, chains.get(job.id), partial(_job, workspace, job, agreement, settings)
+        )
     findings += [
         AuditFinding(
             "error",
@@ -249,18 +241,70 @@ def _plan_findings(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[i
     return count, findings
 
 
+def _read_twice(
+    workspace: Workspace, path: Path, chain: Chain | None, read: Callable[[Chain | None], Iterable[AuditFinding]]
+) -> list[AuditFinding]:
+    """Findings about a plan. Before one is reported, plan and chain are read again under the lock of their writers.
+
+    ``read`` is called with the chain that was read before; then with None, to read everything again.
+    """
+    findings = [*read(chain if chain is not None else Chain((), ()))]
+    if not findings or not workspace.folder.is_dir():
+        return findings
+    try:
+        with workspace.locked(path):
+            return [*read(None)]
+    except (OSError, LockedError):
+        # Where nobody can lock, nobody can write.
+        return findings
+
+
+def _project(workspace: Workspace, chain: Chain | None) -> Iterator[AuditFinding]:
+    project = workspace.project()
+    where = workspace.where(project.path)
+    agreement = project_agreement(workspace, project)
+    yield from _agreement_findings(project.id, agreement, project, where, workspace.settings())
+    chain = workspace.ledger.read(project.id) if chain is None else chain
+    if chain.entries:
+        yield from _field_findings(project.document, chain, where)
+
+
+def _job(
+    workspace: Workspace, job: Job, project: Agreement, settings: Settings, chain: Chain | None
+) -> Iterator[AuditFinding]:
+    if chain is None:
+        job = workspace.job_at(job.path)
+        chain = workspace.ledger.read(job.id)
+        settings = workspace.settings()
+        project = project_agreement(workspace, workspace.project())
+    where = workspace.where(job.path)
+    yield from _agreement_findings(job.id, job_agreement(job, chain, project), job, where, settings)
+    if chain.entries:
+        yield from _field_findings(job.document, chain, where)
+    elif job.document.fields.get("agreed_by"):
+        message = f"{job.id} has the field agreed_by, which only donewhen writes, but the ledger has no agreement."
+        yield AuditFinding("error", FindingCode.TAMPERED, message, where, "Restore .donewhen/ledger.")
+    elif job.status == "done":
+        message = f"{job.id} says done, but the ledger has no record of it."
+        yield AuditFinding("error", FindingCode.UNSEALED, message, where)
+
+
 def _workstream_findings(
     workspace: Workspace, path: Path, chains: Mapping[str, Chain], seen: set[str]
 ) -> Iterator[AuditFinding]:
     try:
-        document = workspace.read(path)
+        name = str(workspace.read(path).fields.get("id") or path.parent.name)
     except DocumentError as error:
         yield AuditFinding("error", error.code, error.message, error.where or "", error.next_step)
         return
-    name = str(document.fields.get("id") or path.parent.name)
     seen.add(name)
-    if name in chains:
-        yield from _field_findings(document, chains[name], workspace.where(path))
+
+    def read(chain: Chain | None) -> Iterator[AuditFinding]:
+        chain = workspace.ledger.read(name) if chain is None else chain
+        if chain.entries:
+            yield from _field_findings(workspace.read(path), chain, workspace.where(path))
+
+    yield from _read_twice(workspace, path, chains.get(name), read)
 
 
 def _agreement_findings(

@@ -11,6 +11,7 @@ from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.mission_folders import mission_folders
 from donewhen.jobs.judge.missions import find_mission, gate_guidance
 from donewhen.jobs.ledger.approval import is_approval
+from donewhen.jobs.ledger.entry_content import Overridden, Reviewed, ReviewedItem
 from donewhen.jobs.ledger.ledger import Chain, Entry
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -61,11 +62,12 @@ def _unproved_labels(
         entry = entries.get(label.entry)
         if entry is None or entry.by.name != label.by:
             return False
-        value = entry.data.get("value")
-        recorded = entry.data if entry.type == "overridden" else value if isinstance(value, dict) else {}
+        recorded = entry.content.value if isinstance(entry.content, Reviewed) else entry.content
+        if not isinstance(recorded, Overridden | ReviewedItem):
+            return False
         # The verdict must be about exactly this work.
         subject = ticket_hash(Ticket(label.group_id, mission, None, label.evidence, label.cluster))
-        return (recorded.get("verdict"), recorded.get("subject")) == (label.label, subject)
+        return (recorded.verdict, recorded.subject) == (label.label, subject)
 
     for number, label in enumerate(read_label_log(folder), 1):
         if not is_recorded(label):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -20,6 +20,7 @@ from donewhen.dashboard.data import (
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.entry_text import entry_text
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entry_content import Decided, Evaluated, Refused
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateName
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
@@ -93,9 +94,9 @@ def plan_part(job: Job) -> PlanPart:
 
 def chain_part(name: str, entries: Sequence[Entry]) -> ChainPart:
     """Return the fields that come from the chain. They do not depend on the approval policy."""
-    newest = next((entry for entry in reversed(entries) if isinstance(entry.data.get("gates"), Mapping)), None)
+    newest = next((entry for entry in reversed(entries) if recorded_gates(entry) is not None), None)
     completed = history_of(name, entries, Policy()).completed
-    step = newest.data.get("next") if newest is not None else None
+    step = newest.content.next if newest is not None and isinstance(newest.content, Refused) else None
     return ChainPart(
         gates=() if newest is None else tuple(_gate_rows(newest, entries)),
         next_command=_line(step),
@@ -104,6 +105,11 @@ def chain_part(name: str, entries: Sequence[Entry]) -> ChainPart:
         scores=tuple(_scores(entries))[-_MAX_HISTORY:],
         moves=tuple(_status_changes(entries))[-_MAX_HISTORY:],
     )
+
+
+def recorded_gates(entry: Entry) -> dict[str, list[str]] | None:
+    """The reason codes of each gate, if the entry is about an evaluation."""
+    return entry.content.gates if isinstance(entry.content, Evaluated) else None
 
 
 def event_of(chain: str, entry: Entry) -> EventRow:
@@ -118,8 +124,8 @@ def _gate_rows(evaluated: Entry, entries: Sequence[Entry]) -> Iterator[GateRow]:
     upto = [entry for entry in entries if entry.seq <= evaluated.seq]
     failures = expected_fields(upto).get("truth_last_failures")
     for name in GATES:
-        codes = evaluated.data["gates"].get(name)
-        if not isinstance(codes, list):
+        codes = (recorded_gates(evaluated) or {}).get(name)
+        if codes is None:
             continue
         sentences = (
             failures
@@ -140,21 +146,15 @@ def _meaning(code: object) -> str:
 
 def _scores(entries: Sequence[Entry]) -> Iterator[ScorePoint]:
     for entry in entries:
-        score = entry.data.get("score")
-        if (
-            entry.type in ("evaluated", "refused", "completed")
-            and isinstance(score, int)
-            and not isinstance(score, bool)
-        ):
-            yield ScorePoint(_line(entry.at), _clamp_number(score), entry.type)
+        if isinstance(entry.content, Evaluated) and entry.content.score is not None:
+            yield ScorePoint(_line(entry.at), _clamp_number(entry.content.score), entry.type)
 
 
 def _status_changes(entries: Sequence[Entry]) -> Iterator[StatusChange]:
     before: object = None
     for entry in entries:
-        writes = entry.data.get("writes")
-        pair = writes.get("status") if isinstance(writes, Mapping) else None
-        if isinstance(pair, list) and len(pair) == 2 and pair[1] != before:
+        pair = entry.content.writes.get("status")
+        if pair is not None and pair[1] != before:
             before = pair[1]
             yield StatusChange(_line(entry.at), _line(before))
 
@@ -162,9 +162,10 @@ def _status_changes(entries: Sequence[Entry]) -> Iterator[StatusChange]:
 def _blocked_reason(entries: Sequence[Entry]) -> str:
     """The reason of the last block: the one given with the decision, or the exhausted budget."""
     for entry in reversed(entries):
-        if entry.type == "decided" and entry.data.get("decision") in _BLOCKING_DECISIONS:
-            return one_line(str(entry.data.get("reason", "")), _MAX_LENGTH)
-        if entry.type == "refused" and entry.data.get("auto_blocked"):
+        content = entry.content
+        if isinstance(content, Decided) and content.decision in _BLOCKING_DECISIONS:
+            return one_line(content.reason, _MAX_LENGTH)
+        if isinstance(content, Refused) and content.auto_blocked:
             return _BUDGET_SPENT
     return ""
 

@@ -2,51 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.issues.mirror_status import mirror_entry_text
+from donewhen.jobs.ledger.entry_content import (
+    Agreed,
+    CommandRun,
+    Decided,
+    Evaluated,
+    Invalidated,
+    JudgeRun,
+    LessonNote,
+    Mirrored,
+    Overridden,
+    Ran,
+    SignedOff,
+    Started,
+    TermsDecided,
+    Unverified,
+)
 from donewhen.jobs.ledger.ledger import Entry
 
 
 def entry_text(entry: Entry) -> str:
     """Return the sentence that describes an entry."""
-    data: Mapping[str, Any] = entry.data
-    match entry.type:
-        case "agreed":
-            return _agreement_text(data)
-        case "ran":
-            explanation = data.get("told") if data.get("what") in ("judge", "file") else ""
-            verdict = "passed" if data.get("passed") else "needs a person" if data.get("needs_human") else "failed"
-            return one_line(f"{data.get('evidence')}: {verdict}{f', {explanation}' if explanation else ''}")
-        case "completed" | "refused" | "evaluated":
-            return _evaluation_text(data)
-        case "decided":
-            value = data.get("value")
-            about = value.get("criterion", "") if isinstance(value, Mapping) else "" if value is None else value
-            what = f"{str(data.get('decision')).replace('_', ' ')} {about}".strip()
-            return one_line(f"{what}: {data.get('reason')}")
-        case "overridden":
-            reason = f": {data['reason']}" if data.get("reason") else ""
-            return one_line(f"{data.get('criterion')} {data.get('verdict')}{reason}")
-        case "started":
-            given = data.get("lessons")
-            lessons = f", with {len(given)} lesson(s) from earlier jobs" if isinstance(given, Mapping) and given else ""
-            commit = f" at commit {str(data['commit'])[:10]}" if data.get("commit") else ""
+    match entry.content:
+        case Agreed() as agreed:
+            return _agreement_text(agreed)
+        case Ran() as run:
+            return _run_text(run)
+        case Evaluated() as evaluation:
+            return _evaluation_text(evaluation)
+        case Decided() as decided:
+            what = f"{decided.decision.replace('_', ' ')} {_about(decided)}".strip()
+            return one_line(f"{what}: {decided.reason}")
+        case Overridden() as override:
+            reason = f": {override.reason}" if override.reason else ""
+            return one_line(f"{override.criterion} {override.verdict}{reason}")
+        case Started() as start:
+            given = len(start.lessons)
+            lessons = f", with {given} lesson(s) from earlier jobs" if given else ""
+            commit = f" at commit {start.commit[:10]}" if start.commit else ""
             return f"work started{commit}{lessons}"
-        case "lesson":
-            answer = f": {data['said']}" if data.get("said") else ""
-            return one_line(f"{data.get('lesson')} {str(data.get('how')).replace('_', ' ')}{answer}")
-        case "mirrored":
-            return mirror_entry_text(data)
+        case LessonNote() as note:
+            answer = f": {note.said}" if note.said else ""
+            return one_line(f"{note.lesson} {note.how.replace('_', ' ')}{answer}")
+        case Mirrored() as mirrored:
+            return mirror_entry_text(mirrored)
+        case Invalidated() | Unverified() as ended:
+            return one_line(ended.why)
         case _:
-            return one_line(str(data.get("why") or data.get("reason") or ""))
+            return ""
 
 
-def _agreement_text(data: Mapping[str, Any]) -> str:
-    seal = str(data.get("hash", "")).partition(":")[2][:12]
-    match data.get("how"):
+def _about(decided: Decided) -> str:
+    match decided:
+        case SignedOff():
+            return decided.value.criterion
+        case TermsDecided() if decided.value is not None:
+            return str(decided.value)
+        case _:
+            return ""
+
+
+def _run_text(run: Ran) -> str:
+    explanation = "" if isinstance(run, CommandRun) else run.told
+    needs_person = isinstance(run, JudgeRun) and run.needs_human
+    verdict = "passed" if run.passed else "needs a person" if needs_person else "failed"
+    return one_line(f"{run.evidence}: {verdict}{f', {explanation}' if explanation else ''}")
+
+
+def _agreement_text(agreed: Agreed) -> str:
+    seal = agreed.hash.partition(":")[2][:12]
+    match agreed.how:
         case "agreed":
             return f"sealed as {seal}"
         case "tightened":
@@ -55,9 +82,8 @@ def _agreement_text(data: Mapping[str, Any]) -> str:
             return "unproved, does not count"
 
 
-def _evaluation_text(data: Mapping[str, Any]) -> str:
-    gates = data.get("gates")
-    closed = [str(name) for name, codes in gates.items() if codes] if isinstance(gates, Mapping) else []
-    score = f"score {data['score']}" if "score" in data else ""
-    states = f"closed: {', '.join(closed)}" if closed else "all gates open" if gates else ""
+def _evaluation_text(evaluation: Evaluated) -> str:
+    closed = evaluation.closed
+    score = "" if evaluation.score is None else f"score {evaluation.score}"
+    states = f"closed: {', '.join(closed)}" if closed else "all gates open" if evaluation.gates else ""
     return one_line(", ".join(part for part in (score, states) if part))

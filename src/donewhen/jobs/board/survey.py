@@ -11,7 +11,7 @@ from donewhen import __version__
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.board.file_index import FileIndex
-from donewhen.jobs.board.validity import DependencyRecord
+from donewhen.jobs.board.validity import DependencyRecord, RecordedInputs, inputs_at
 from donewhen.jobs.contract.agreement import (
     AgreementProblem,
     AgreementState,
@@ -184,11 +184,15 @@ def _chain_data(raw: bytes, name: str, policy: Policy, where: str) -> dict[str, 
     chain = verify_chain(name, raw)
     seal = current_seal(name, chain.entries, policy)
     history = history_of(name, chain.entries, policy)
-    completed = None if history.completed is None else history.completed.data
+    built_on = inputs_at(history.completed)
     return {
         "events": len(chain.entries),
         "breaks": [
-            [FindingCode.CHAIN_BROKEN.value, f"Line {broken.line}: {broken.problem}.", f"{where}:{broken.line}"]
+            [
+                (FindingCode.OTHER_VERSION if broken.other_version else FindingCode.CHAIN_BROKEN).value,
+                f"Line {broken.line}: {broken.problem}.",
+                f"{where}:{broken.line}",
+            ]
             for broken in chain.breaks
             if not broken.torn
         ],
@@ -196,8 +200,7 @@ def _chain_data(raw: bytes, name: str, policy: Policy, where: str) -> dict[str, 
         "expected": expected_fields(chain.entries),
         "last": last_writes(chain.entries),
         "cancelled": history.status == "cancelled",
-        "completed": completed
-        and {field: completed[field] for field in ("upstream", "declared") if field in completed},
+        "completed": None if built_on is None else built_on._asdict(),
     }
 
 
@@ -244,7 +247,7 @@ def _record(plan: Mapping[str, Any], chain: Mapping[str, Any], place: JobPlace, 
             tuple(plan["outputs"]),
             tuple(plan["inputs"]),
             chain["cancelled"],
-            chain["completed"],
+            None if chain["completed"] is None else RecordedInputs(**chain["completed"]),
         ),
         any("[check: judge " in criterion for criterion in plan["terms"]["criteria"]),
     )

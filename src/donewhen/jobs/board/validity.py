@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.contract.inputs import DeclaresFiles, declared_manifest, upstream_manifest
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entry_content import Completed
+from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
@@ -34,6 +36,13 @@ class Validity(NamedTuple):
     why: str = ""
 
 
+class RecordedInputs(NamedTuple):
+    """The files that a completed job was built on, with their hashes at that time."""
+
+    upstream: Mapping[str, str | None]
+    declared: Mapping[str, str | None]
+
+
 class DependencyRecord(NamedTuple):
     """The fields of a job that matter to its dependent jobs."""
 
@@ -42,8 +51,8 @@ class DependencyRecord(NamedTuple):
     outputs: tuple[str, ...]
     inputs: tuple[str, ...]
     cancelled: bool
-    completed: Mapping[str, Any] | None
-    """The data of its completion, if that is still valid."""
+    completed: RecordedInputs | None
+    """What it was built on, if its completion is still valid."""
 
     def line_of(self, field: str) -> int | None:
         """None: the plan file is not kept."""
@@ -154,7 +163,7 @@ class ValidityChecker:
                 job.outputs,
                 job.inputs,
                 history.status == "cancelled",
-                history.completed.data if history.completed is not None else None,
+                inputs_at(history.completed),
             )
         return self._jobs[name]
 
@@ -162,16 +171,23 @@ class ValidityChecker:
 def changed_since(
     workspace: Workspace,
     job: DeclaresFiles,
-    completed: Mapping[str, Any],
+    completed: RecordedInputs,
     find: Callable[[str], DeclaresFiles] | None = None,
 ) -> tuple[str, ...]:
     """The declared inputs and upstream outputs that have changed since the job was completed."""
     return (
-        *_differing(completed.get("upstream"), upstream_manifest(workspace, job, find).files),
-        *_differing(completed.get("declared"), declared_manifest(workspace, job).files),
+        *_differing(completed.upstream, upstream_manifest(workspace, job, find).files),
+        *_differing(completed.declared, declared_manifest(workspace, job).files),
     )
 
 
-def _differing(before: object, now: Mapping[str, str]) -> tuple[str, ...]:
-    old = before if isinstance(before, Mapping) else {}
-    return tuple(sorted(name for name in {*old, *now} if old.get(name) != now.get(name)))
+def inputs_at(completed: Entry | None) -> RecordedInputs | None:
+    """What a job was built on according to its completion."""
+    if completed is None:
+        return None
+    completion = completed.read_as(Completed)
+    return RecordedInputs(completion.upstream, completion.declared)
+
+
+def _differing(before: Mapping[str, str | None], now: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))

@@ -27,6 +27,7 @@ from donewhen.jobs.contract.terms import (
     terms_hash,
 )
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
+from donewhen.jobs.ledger.entry_content import Agreed, Completed, EntryContent, Started, TermsDecided
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Actor, Chain, Entry
 from donewhen.jobs.plan.criteria import Criterion
@@ -114,15 +115,14 @@ def seals_in(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Ite
     seal: Seal | None = None
     for entry in entries:
         allowed = Policy.of(seal.terms if seal else None) if policy is None else policy
-        if entry.type == "decided" and seal is not None and is_approval(entry, chain, allowed):
-            seal = Seal({**seal.terms, **_decided_terms(entry)}, seal.entry)
-        if entry.type == "agreed" and _has_valid_terms(entry):
-            terms: Terms = entry.data["terms"]
-            how = entry.data.get("how")
-            if how == "agreed" and is_approval(entry, chain, allowed):
-                seal = Seal(terms, entry)
-            elif seal is not None and how == "tightened" and _is_only_stricter(seal.terms, terms):
-                seal = Seal(terms, seal.entry)
+        content = entry.content
+        if isinstance(content, TermsDecided) and seal is not None and is_approval(entry, chain, allowed):
+            seal = Seal({**seal.terms, **_decided_terms(content)}, seal.entry)
+        if isinstance(content, Agreed) and content.terms and content.hash == terms_hash(content.terms):
+            if content.how == "agreed" and is_approval(entry, chain, allowed):
+                seal = Seal(content.terms, entry)
+            elif seal is not None and content.how == "tightened" and _is_only_stricter(seal.terms, content.terms):
+                seal = Seal(content.terms, seal.entry)
         yield seal
 
 
@@ -198,7 +198,7 @@ def agree(workspace: Workspace, proposal: AgreementProposal, approval: Approval,
         data["hash"] = terms_hash(proposal.agreement.terms)
         if notes:
             data["notes"] = notes
-        begun = any(entry.type == "started" or "outputs" in entry.data for entry in before.entries)
+        begun = any(_has_begun(entry.content) for entry in before.entries)
         if how == "agreed" and not begun and isinstance(proposal.plan, Job) and proposal.plan.status == "planned":
             # Outputs that exist before the start are not this job's work.
             data["outputs"] = dict(output_manifest(workspace, proposal.plan).files)
@@ -222,6 +222,10 @@ def agree(workspace: Workspace, proposal: AgreementProposal, approval: Approval,
         # The workstream and the project were done without this job.
         _reopen_parents(workspace, proposal.plan, policy, approval.by)
     return entry
+
+
+def _has_begun(content: EntryContent) -> bool:
+    return isinstance(content, Started) or (isinstance(content, Agreed | Completed) and content.outputs is not None)
 
 
 def _reopen_parents(workspace: Workspace, job: Job, policy: Policy, by: Actor) -> None:
@@ -313,16 +317,10 @@ def _project_terms(workspace: Workspace, project: Project) -> Terms:
     return project_terms(project, settings, mission_folders(workspace.root, settings))
 
 
-def _has_valid_terms(entry: Entry) -> bool:
-    terms = entry.data.get("terms")
-    return isinstance(terms, Mapping) and entry.data.get("hash") == terms_hash(terms)
-
-
-def _decided_terms(entry: Entry) -> Terms:
+def _decided_terms(decision: TermsDecided) -> Terms:
     """The terms that a decision sets; empty if it sets any that its kind may not."""
-    terms = entry.data.get("terms")
-    allowed = DECIDED_FIELDS.get(str(entry.data.get("decision")), frozenset())
-    return terms if isinstance(terms, Mapping) and allowed.issuperset(terms) else {}
+    allowed = DECIDED_FIELDS.get(decision.decision, frozenset())
+    return decision.terms if allowed.issuperset(decision.terms) else {}
 
 
 def _is_only_stricter(before: Terms, after: Terms) -> bool:

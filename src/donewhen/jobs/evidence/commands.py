@@ -24,6 +24,7 @@ from donewhen.jobs.evidence.file_checks import checked_files, run_file_check
 from donewhen.jobs.evidence.requirements import is_required_evidence, requirements_of
 from donewhen.jobs.evidence.store import RECORD, EvidenceKey, EvidenceStore
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entry_content import CommandRun, FileCheck, JudgeRun, Ran
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.criteria import Check
 from donewhen.jobs.plan.job import Job
@@ -43,6 +44,7 @@ _KEY_REST = re.compile(r"(left out …\]\n)(?:(?!-----BEGIN )[\s\S])*?-----END [
 
 
 RunKind = Literal["command", "file", "judge"]
+_RUNS: dict[RunKind, type[Ran]] = {"command": CommandRun, "file": FileCheck, "judge": JudgeRun}
 
 
 class RunConditions(NamedTuple):
@@ -64,7 +66,7 @@ class EvidenceRun(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        return self.entry.data["passed"] is True
+        return self.entry.read_as(Ran).passed
 
 
 def run_conditions(
@@ -87,14 +89,19 @@ def run_conditions(
 def find_fresh_run(entries: Sequence[Entry], evidence: str, key: str, what: RunKind = "command") -> Entry | None:
     """Return the newest run of this command if nothing that it depends on has changed since."""
     newest = newest_run(entries, evidence, what)
-    return newest if newest is not None and newest.data.get("key") == key and newest.data.get("settled") else None
+    if newest is None:
+        return None
+    run = newest.read_as(Ran)
+    return newest if run.key == key and run.settled else None
 
 
 def newest_run(entries: Sequence[Entry], evidence: str, what: RunKind = "command") -> Entry | None:
     """Return the newest run of this command, file check or judge."""
-    wanted = (what, evidence_name(evidence))
-    runs = (entry for entry in reversed(entries) if entry.type == "ran")
-    return next((run for run in runs if (run.data.get("what"), run.data.get("evidence")) == wanted), None)
+    kind, name = _RUNS[what], evidence_name(evidence)
+    return next(
+        (entry for entry in reversed(entries) if isinstance(entry.content, kind) and entry.content.evidence == name),
+        None,
+    )
 
 
 def evidence_name(evidence: str) -> str:
@@ -117,7 +124,7 @@ def run_as_evidence(
     before = run_conditions(workspace, job, argv)
     if not again:
         fresh_run = find_fresh_run(workspace.ledger.read(job.id).entries, evidence, before.parts.key)
-        if fresh_run is not None and fresh_run.data["passed"] is True:
+        if fresh_run is not None and fresh_run.read_as(CommandRun).passed:
             return EvidenceRun(fresh_run, reused=True)
     started_at = workspace.now()
     limit = workspace.settings().jobs.command_timeout if timeout is None else timeout

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.errors import DonewhenError, UsageError
@@ -25,6 +25,7 @@ from donewhen.jobs.evidence.file_checks import file_state
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirement_for, requirements_of
 from donewhen.jobs.judge.person_overrides import has_override, newest_override, subject_of
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
+from donewhen.jobs.ledger.entry_content import CommandRun, FileCheck, JudgeRun, Overridden, SignedOff
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -184,26 +185,26 @@ def _command_status(
         now = run_conditions(workspace, job, requirement.check.argv, inputs)
     except DonewhenError as error:
         return EvidenceStatus(requirement, "stale", (str(error),), entry)
-    if not entry.data.get("settled"):
+    run = entry.read_as(CommandRun)
+    if not run.settled:
         return EvidenceStatus(requirement, "stale", ("its inputs changed while it ran",), entry)
     reasons = tuple(
         reason
-        for part in now.parts.differing(entry.data.get("parts", {}))
-        for reason in _change_reasons(workspace, part, entry, inputs, now.fingerprint)
+        for part in now.parts.differing(run.parts)
+        for reason in _change_reasons(workspace, part, run, inputs, now.fingerprint)
     )
     if reasons:
         return EvidenceStatus(requirement, "stale", reasons, entry)
-    return EvidenceStatus(requirement, "passed", (), entry) if entry.data.get("passed") else _failed(requirement, entry)
+    return EvidenceStatus(requirement, "passed", (), entry) if run.passed else _failed(requirement, entry, run)
 
 
 def _file_status(workspace: Workspace, job: Job, requirement: Requirement, entry: Entry | None) -> EvidenceStatus:
     if entry is None:
         return EvidenceStatus(requirement, "missing", ("it was never checked",))
-    if entry.data.get("key") != file_check_key(
-        workspace, job, requirement.check, requirement.evidence
-    ) or not entry.data.get("settled"):
+    run = entry.read_as(FileCheck)
+    if run.key != file_check_key(workspace, job, requirement.check, requirement.evidence) or not run.settled:
         return EvidenceStatus(requirement, "stale", (f"{requirement.check.path} changed",), entry)
-    return EvidenceStatus(requirement, "passed", (), entry) if entry.data.get("passed") else _failed(requirement, entry)
+    return EvidenceStatus(requirement, "passed", (), entry) if run.passed else _failed(requirement, entry, run)
 
 
 def _sign_off_status(
@@ -222,7 +223,7 @@ def _sign_off_status(
         now = result_manifest(workspace, job).hash
     except DonewhenError as error:
         return EvidenceStatus(requirement, "stale", (str(error),), entry)
-    if entry.data["value"].get("subject") != now:
+    if entry.read_as(SignedOff).value.subject != now:
         return EvidenceStatus(requirement, "stale", ("the outputs changed since it was signed off",), entry)
     return EvidenceStatus(requirement, "passed", (), entry)
 
@@ -247,9 +248,10 @@ def _apply_override(
 
 
 def _override_status(requirement: Requirement, entry: Entry) -> EvidenceStatus:
-    reason = f": {entry.data['reason']}" if entry.data.get("reason") else ""
-    message = f"{entry.by.name} ({entry.by.kind}) says {entry.data['verdict']}{reason}"
-    return EvidenceStatus(requirement, "passed" if entry.data["verdict"] == "pass" else "failed", (message,), entry)
+    override = entry.read_as(Overridden)
+    reason = f": {override.reason}" if override.reason else ""
+    message = f"{entry.by.name} ({entry.by.kind}) says {override.verdict}{reason}"
+    return EvidenceStatus(requirement, "passed" if override.verdict == "pass" else "failed", (message,), entry)
 
 
 def _ready_for_judge(workspace: Workspace, job: Job, statuses: Sequence[EvidenceStatus]) -> bool:
@@ -286,18 +288,18 @@ def _judge_status(
     entry = newest_run(entries, requirement.evidence, "judge")
     if entry is None:
         return EvidenceStatus(requirement, "missing", ("the judge has not been asked yet",))
-    answer = str(entry.data.get("told", ""))
-    if entry.data.get("key") == "":
+    run = entry.read_as(JudgeRun)
+    answer = run.told or ""
+    if not run.key:
         return EvidenceStatus(requirement, "missing", (answer,), entry)
-    judged_parts = entry.data.get("parts", {})
-    reasons = tuple(_CHANGED[part] for part, value in question.parts.items() if judged_parts.get(part) != value)
-    if not reasons and not entry.data.get("settled"):
+    reasons = tuple(_CHANGED[part] for part, value in question.parts.items() if run.parts.get(part) != value)
+    if not reasons and not run.settled:
         reasons = ("the work changed while it was being judged",)
     if reasons:
         return EvidenceStatus(requirement, "stale", reasons, entry)
-    if entry.data.get("needs_human"):
+    if run.needs_human:
         return EvidenceStatus(requirement, "needs_human", (answer,), entry)
-    return EvidenceStatus(requirement, "passed" if entry.data.get("passed") is True else "failed", (answer,), entry)
+    return EvidenceStatus(requirement, "passed" if run.passed else "failed", (answer,), entry)
 
 
 _CHANGED = {
@@ -309,27 +311,20 @@ _CHANGED = {
 
 def is_sign_off(entry: Entry, text: str) -> bool:
     """Whether an entry is a sign-off of the criterion with this text."""
-    value: Any = entry.data.get("value")
-    return (
-        entry.type == "decided"
-        and entry.data.get("decision") == "sign_off"
-        and isinstance(value, dict)
-        and value.get("text") == text
-    )
+    return isinstance(entry.content, SignedOff) and entry.content.value.text == text
 
 
-def _failed(requirement: Requirement, entry: Entry) -> EvidenceStatus:
-    detail = entry.data.get("told")
-    if detail is None:
-        detail = f"exit status {entry.data.get('exit_code')}"
-        if entry.data.get("ending") != "exited":
-            detail = str(entry.data.get("ending", "")).replace("_", " ")
-        report = entry.data.get("report") or {}
-        if report.get("failed"):
-            detail += f", {report['failed']} test(s) failed"
-        elif "passed" in report and not report["passed"]:
-            detail += ", no test passed"
-    return EvidenceStatus(requirement, "failed", (str(detail),), entry)
+def _failed(requirement: Requirement, entry: Entry, run: CommandRun | FileCheck) -> EvidenceStatus:
+    return EvidenceStatus(requirement, "failed", (_failure(run),), entry)
+
+
+def _failure(run: CommandRun | FileCheck) -> str:
+    if run.told is not None or isinstance(run, FileCheck):
+        return run.told or ""
+    detail = f"exit status {run.exit_code}" if run.ending == "exited" else run.ending.replace("_", " ")
+    if run.report is not None and run.report.failed:
+        return f"{detail}, {run.report.failed} test(s) failed"
+    return f"{detail}, no test passed" if run.report is not None and run.report.passed == 0 else detail
 
 
 def _verification_status(status: EvidenceStatus, verified: Sequence[EvidenceStatus]) -> EvidenceStatus:
@@ -339,16 +334,18 @@ def _verification_status(status: EvidenceStatus, verified: Sequence[EvidenceStat
     return status._replace(state=worst, why=() if worst == "passed" else ("it depends on the job's verification",))
 
 
-def _change_reasons(workspace: Workspace, part: str, entry: Entry, inputs: Manifest, fingerprint: Any) -> Sequence[str]:
+def _change_reasons(
+    workspace: Workspace, part: str, run: CommandRun, inputs: Manifest, fingerprint: Mapping[str, str]
+) -> Sequence[str]:
     store = evidence_store(workspace)
     match part:
         case "inputs":
-            before = store.get_json(str(entry.data.get("manifest")))
+            before = store.get_json(run.manifest or "")
             if not isinstance(before, dict):
                 return ["the inputs changed (this machine has no list of the earlier ones)"]
             return _changed_files(before, inputs)
         case "environment":
-            record = store.get_json(str(entry.data.get("record")))
+            record = store.get_json(run.record or "")
             before = record.get("environment") if isinstance(record, dict) else None
             if not isinstance(before, dict):
                 return ["the environment changed (this machine has no record of the earlier one)"]

@@ -19,6 +19,7 @@ from donewhen.jobs.evidence.test_config import hash_test_configs
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, evidence_statuses
 from donewhen.jobs.issues.mirror_status import MirrorFact, mirror_fact
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entry_content import Agreed, CommandRun, Files, Started
 from donewhen.jobs.ledger.ledger import Chain, Entry
 from donewhen.jobs.lessons.lesson_use import LessonFact, lesson_fact
 from donewhen.jobs.plan.criteria import is_placeholder, markdown_sections
@@ -122,7 +123,7 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
 def _files(
     workspace: Workspace, job: Job, paths: Sequence[str], field: str, started: Entry | None
 ) -> tuple[FileFact, ...]:
-    before = started.data.get("outputs", {}) if started is not None else {}
+    before = _outputs_of(started) or {} if started is not None else {}
     files = []
     for path in paths:
         try:
@@ -149,7 +150,11 @@ def _first_start(entries: Sequence[Entry]) -> Entry | None:
 
     Not the newest start, because an invalidated job may be completed again with the same output.
     """
-    return next((entry for entry in entries if entry.type in ("started", "agreed") and "outputs" in entry.data), None)
+    return next((entry for entry in entries if _outputs_of(entry) is not None), None)
+
+
+def _outputs_of(entry: Entry) -> Files | None:
+    return entry.content.outputs if isinstance(entry.content, Started | Agreed) else None
 
 
 def _changed_test_config(workspace: Workspace, job: Job, entries: Sequence[Entry]) -> tuple[str, ...]:
@@ -157,10 +162,9 @@ def _changed_test_config(workspace: Workspace, job: Job, entries: Sequence[Entry
 
     Since the first start, so that starting again does not legitimise a change.
     """
-    first = next(
-        (entry.data["harness"] for entry in entries if entry.type == "started" and "harness" in entry.data), None
-    )
-    if not isinstance(first, Mapping):
+    starts = (entry.content for entry in entries if isinstance(entry.content, Started))
+    first = next((start.harness for start in starts if start.harness is not None), None)
+    if first is None:
         return ()
     now = hash_test_configs(workspace, job)
     agreed = set()
@@ -173,7 +177,7 @@ def _changed_test_config(workspace: Workspace, job: Job, entries: Sequence[Entry
 def _upstream_changed(workspace: Workspace, job: Job, started: Entry | None) -> tuple[str, ...]:
     if started is None or not job.depends_on:
         return ()
-    before = started.data.get("upstream", {})
+    before = started.read_as(Started).upstream
     now = upstream_manifest(workspace, job).files
     return tuple(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))
 
@@ -214,18 +218,18 @@ def compare_suites(evidence: str, now: Mapping[str, str], before: Mapping[str, s
 
 
 def _has_test_report(entry: Entry, evidence: str) -> bool:
-    report = entry.data.get("report")
+    run = entry.content
     return (
-        entry.type == "ran"
-        and entry.data.get("evidence") == evidence
-        and isinstance(report, Mapping)
-        and "passed" in report
+        isinstance(run, CommandRun)
+        and run.evidence == evidence
+        and run.report is not None
+        and run.report.passed is not None
     )
 
 
 def test_outcomes(store: EvidenceStore, entry: Entry) -> dict[str, str] | None:
     """Return the outcome of each test in a run; None if the store does not have it."""
-    record: Any = store.get_json(str(entry.data.get("record")))
+    record: Any = store.get_json(entry.read_as(CommandRun).record or "")
     report = record.get("report") if isinstance(record, dict) else None
     outcomes: Any = store.get_json(str(report.get("outcomes"))) if isinstance(report, dict) else None
     return outcomes if isinstance(outcomes, dict) else None

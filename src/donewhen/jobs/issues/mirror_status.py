@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.issues.issue_text import IssueContent, expected_issue, first_difference, milestone_title
+from donewhen.jobs.ledger.entry_content import Mirrored
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import STATUSES, FieldError, Job, Project, Status
 from donewhen.jobs.plan.workspace import PLAN, Workspace
@@ -74,18 +75,17 @@ def mirror_fact(workspace: Workspace, project: Project, job: Job, entries: Seque
     except DonewhenError as error:
         # An error in another plan must not make this job unreadable.
         why = error.message
-    number = newest.data.get("number")
+    number = newest.read_as(Mirrored).number
     return MirrorFact(enabled=True, current=not why, why=why or f"issue {number} matches the plan")
 
 
-def mirror_entry_text(data: Mapping[str, Any]) -> str:
+def mirror_entry_text(mirrored: Mirrored) -> str:
     """Describe a ``mirrored`` entry in one line."""
-    observed = data.get("observed")
-    issue: Mapping[str, Any] = observed if isinstance(observed, Mapping) else {}
-    state = str(issue.get("state", "")).replace("_", " ")
-    result = "matches the plan" if data.get("observed") == data.get("wanted") else "does not match the plan"
+    issue = mirrored.observed
+    state = issue.get("state", "").replace("_", " ")
+    result = "matches the plan" if mirrored.observed == mirrored.wanted else "does not match the plan"
     content = f"has status {issue.get('status') or 'none'}, {state if state == 'open' else f'closed as {state}'}"
-    return one_line(f"issue {data.get('number')} in {data.get('repo')} {content}: {result}")
+    return one_line(f"issue {mirrored.number} in {mirrored.repo} {content}: {result}")
 
 
 def newest_mirror_entry(entries: Iterable[Entry]) -> Entry | None:
@@ -94,11 +94,16 @@ def newest_mirror_entry(entries: Iterable[Entry]) -> Entry | None:
 
 
 def _difference(workspace: Workspace, project: Project, job: Job, newest: Entry, entries: Sequence[Entry]) -> str:
-    mirrored_to = {str(newest.data.get(name) or "").casefold() for name in ("repo", "asked_for")}
-    if project.github_repo and project.github_repo.casefold() not in mirrored_to:
-        return f"it was mirrored to another repository, {one_line(str(newest.data.get('repo')), 140)}"
+    mirrored = newest.read_as(Mirrored)
+    if project.github_repo and project.github_repo.casefold() not in mirrored_to(mirrored):
+        return f"it was mirrored to another repository, {one_line(mirrored.repo, 140)}"
     wanted = expected_issue_of(workspace, project, job, entries).marks()
-    return first_difference(wanted, _table(newest, "wanted"), _table(newest, "observed"))
+    return first_difference(wanted, mirrored.wanted, mirrored.observed)
+
+
+def mirrored_to(mirrored: Mirrored) -> frozenset[str]:
+    """The names of the repository that an issue was written to, in lower case: its own, and the one asked for."""
+    return frozenset((mirrored.repo.casefold(), (mirrored.asked_for or "").casefold()))
 
 
 def _recorded_status(job: Job, entries: Sequence[Entry]) -> Status:
@@ -109,11 +114,6 @@ def _recorded_status(job: Job, entries: Sequence[Entry]) -> Status:
         else unproved_claims(job.document.fields).get("status", job.status)
     )
     return next((status for status in STATUSES if status == recorded), "planned")
-
-
-def _table(entry: Entry, name: str) -> Mapping[str, str]:
-    table = entry.data.get(name)
-    return table if isinstance(table, Mapping) else {}
 
 
 def _waves_error(project: Project, problem: str) -> FieldError:

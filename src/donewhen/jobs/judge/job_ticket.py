@@ -17,6 +17,7 @@ from donewhen.jobs.contract.inputs import expand_path, hash_file
 from donewhen.jobs.evidence.requirements import Requirement, requirements_of
 from donewhen.jobs.evidence.store import EvidenceStore
 from donewhen.jobs.evidence.tree_diff import diff_since
+from donewhen.jobs.ledger.entry_content import CommandRun, Ran, Started
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -81,8 +82,8 @@ def job_artifacts(
     commit_missing = False
     if "outputs" in parts:
         artifacts |= _outputs(workspace, job, most // _MIN_OUTPUT_CHARS)
-    commit = started.data.get("commit") if started is not None else None
-    if "diff" in parts and isinstance(commit, str):
+    commit = started.read_as(Started).commit if started is not None else None
+    if "diff" in parts and commit is not None:
         diff = diff_since(workspace, commit, without=_agent_evidence_files(workspace, job))
         artifacts |= {"diff": diff} if diff else {}
         commit_missing = diff is None
@@ -158,14 +159,14 @@ def _hash(path: Path) -> str:
 
 
 def _evidence_text(store: EvidenceStore, check: CheckedRequirement) -> str:
-    data = check.entry.data
-    verdict = "passed" if data.get("passed") is True else "failed"
-    if data.get("what") == "file":
-        return f"{check.requirement.evidence}\n{verdict}: {data.get('told', '')}"
-    output = store.get(str(data.get("output"))) or b""
-    message = f"$ {check.requirement.evidence}\n{verdict}, exit status {data.get('exit_code')}"
-    report = data.get("report")
-    if isinstance(report, Mapping):
+    run = check.entry.read_as(Ran)
+    verdict = "passed" if run.passed else "failed"
+    if not isinstance(run, CommandRun):
+        return f"{check.requirement.evidence}\n{verdict}: {run.told or ''}"
+    output = store.get(run.output or "") or b""
+    message = f"$ {check.requirement.evidence}\n{verdict}, exit status {run.exit_code}"
+    if run.report is not None:
+        report = check.entry.data["report"]
         message += ", " + ", ".join(f"{count} {name}" for name, count in report.items() if isinstance(count, int))
     # Durations differ from run to run and must not change the ticket of the same work.
     return f"{message}\n{_DURATION.sub('…', output.decode('utf-8', 'replace'))}"

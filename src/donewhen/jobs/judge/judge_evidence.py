@@ -33,6 +33,7 @@ from donewhen.jobs.judge.job_ticket import (
 )
 from donewhen.jobs.judge.missions import find_mission, gate_guidance
 from donewhen.jobs.ledger.approval import is_approval
+from donewhen.jobs.ledger.entry_content import JudgeRun
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -115,7 +116,7 @@ def ask_judge(
         question = judge_question(workspace, job, requirement, entries)
         fresh_run = None if again else find_fresh_run(entries, requirement.evidence, question.key, "judge")
         if fresh_run is not None:
-            return EvidenceRun(fresh_run, reused=True, output=str(fresh_run.data.get("told", "")))
+            return EvidenceRun(fresh_run, reused=True, output=fresh_run.read_as(JudgeRun).told or "")
         verdict, model = judge_ticket(question.ticket, question.mission, question.guidance)
     except DonewhenError as error:
         # The ledger is shared, so it must not contain the project's path on this machine.
@@ -153,10 +154,9 @@ def count_refusals(
     for entry in reversed(entries):
         if entry.type in ("decided", "overridden", "agreed") and counts(entry):
             break
-        if entry.type == "ran" and (entry.data.get("what"), entry.data.get("evidence")) == ("judge", name):
-            parts = entry.data.get("parts")
-            if isinstance(parts, Mapping) and entry.data.get("passed") is not True:
-                tickets.add(str(parts.get("ticket")))
+        run = entry.content
+        if isinstance(run, JudgeRun) and run.evidence == name and run.parts and not run.passed:
+            tickets.add(run.parts.get("ticket", ""))
     return len(tickets)
 
 

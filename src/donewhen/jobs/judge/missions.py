@@ -8,6 +8,7 @@ from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.contract.agreement import project_seal
 from donewhen.jobs.contract.mission_folders import mission_folders, missions_folder
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
+from donewhen.jobs.ledger.entry_content import GuidanceAccepted
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
@@ -58,12 +59,12 @@ def accepted_guidance(workspace: Workspace, name: str, mission: Mission) -> Acce
     settings: Any = {} if seal is None else seal.terms.get("settings", {})
     policy = Policy.of(seal.terms if seal else None)
     for entry in reversed(workspace.ledger.read(project.id).entries):
-        value = entry.data.get("value")
-        if entry.type != "decided" or entry.data.get("decision") != ACCEPTED or not isinstance(value, dict):
+        if not isinstance(entry.content, GuidanceAccepted):
             continue
-        by_trial = settings.get("judge.trial_accepts") is True and value.get("by_trial") is True
-        if value.get("mission") == name and (by_trial or is_approval(entry, project.id, policy)):
-            return AcceptedGuidance(int(value["step"]), str(value["hash"]), entry)
+        accepted = entry.content.value
+        by_trial = settings.get("judge.trial_accepts") is True and accepted.by_trial
+        if accepted.mission == name and (by_trial or is_approval(entry, project.id, policy)):
+            return AcceptedGuidance(accepted.step, accepted.hash, entry)
     return AcceptedGuidance(0, mission.initial_guidance().hash, None)
 
 

@@ -14,6 +14,7 @@ from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.inputs import input_manifest, result_manifest
 from donewhen.jobs.evidence.requirements import Requirement, requirement_for
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
+from donewhen.jobs.ledger.entry_content import Overridden
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
@@ -38,16 +39,17 @@ def newest_override(
 ) -> Entry | None:
     """Return the newest override of this criterion for exactly this work by a person who is entitled to it."""
     for entry in reversed(entries):
-        if entry.type != "overridden" or entry.data.get("text") != requirement.text:
+        override = entry.content
+        if not isinstance(override, Overridden) or override.text != requirement.text:
             continue
-        if entry.data.get("subject") == subject and is_approval(entry, chain, policy):
-            return entry if entry.data.get("verdict") in ("pass", "fail") else None
+        if override.subject == subject and is_approval(entry, chain, policy):
+            return entry if override.verdict in ("pass", "fail") else None
     return None
 
 
 def has_override(entries: Sequence[Entry], requirement: Requirement) -> bool:
     """Whether the ledger has any override of this criterion, valid or not."""
-    return any(entry.type == "overridden" and entry.data.get("text") == requirement.text for entry in entries)
+    return any(isinstance(entry.content, Overridden) and entry.content.text == requirement.text for entry in entries)
 
 
 def subject_of(workspace: Workspace, job: Job, requirement: Requirement, entries: Sequence[Entry]) -> str:

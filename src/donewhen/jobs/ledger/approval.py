@@ -120,16 +120,13 @@ def _account_name() -> str:
 
 
 def _has_valid_signature(entry: Entry, chain: str, policy: Policy) -> bool:
-    signature = entry.data.get("signature")
-    if not isinstance(signature, Mapping):
-        return False
-    key = signature.get("key")
-    if not isinstance(key, str) or key not in policy.keys:
+    signature = entry.content.signature
+    if signature is None or signature.key is None or signature.key not in policy.keys:
         return False
     from donewhen.jobs.ledger.signing import verify_signature
 
     subject = approval_subject(chain, entry.prev, entry.type, entry.data)
-    return verify_signature(key, str(signature.get("value", "")), subject)
+    return verify_signature(signature.key, signature.value, subject)
 
 
 def _ancestor_programs() -> list[str]:

@@ -33,6 +33,7 @@ class FindingCode(StrEnum):
     TAMPERED = "tampered"
     INTERRUPTED = "interrupted"
     CHAIN_BROKEN = "chain_broken"
+    OTHER_VERSION = "other_version"
     TORN = "torn"
     REWRITTEN = "rewritten"
     GIT = "git"
@@ -165,6 +166,10 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.CHAIN_BROKEN: Reason(
         "A ledger entry was changed, removed or inserted later.",
         "Restore the file from version control.",
+    ),
+    FindingCode.OTHER_VERSION: Reason(
+        "Another version of donewhen wrote this chain in a format that this version can't use.",
+        "Update donewhen. The file is intact and must not be restored or edited.",
     ),
     FindingCode.TORN: Reason(
         "The last line of a chain is incomplete: a write was interrupted.",

@@ -2,23 +2,32 @@
 
 Every line contains the hash of the line before it, so a change to the past is detected. A writer who rewrites the whole
 chain is not detected, which is why heads can be anchored elsewhere and CI runs the checks itself.
+
+Every line names its format (``v``); lines without it have format 1, which differs in nothing else.
 """
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
 import re
-from collections.abc import Mapping
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
+
+import msgspec
 
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.files import fsync_folder
 from donewhen.foundation.locks import locked
+from donewhen.jobs.ledger.entry_content import EntryContent, decode_content
 
 EventKind = Literal[
     "agreed",
@@ -38,9 +47,18 @@ ApproverClass = Literal["person", "key", "ci", "agent"]
 
 _KINDS: frozenset[str] = frozenset(get_args(EventKind))
 CHAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_FIELDS = ("seq", "prev", "type", "at", "by", "data")
+FORMAT = 2
+"""The format of new entries."""
+_FIELDS = frozenset(("seq", "prev", "type", "at", "by", "data", "hash"))
 _CHUNK = 8192
+_MAX_KEPT = 32
+_MAX_KEPT_BYTES = 200 * 1024 * 1024
 _TORN = "the last line is incomplete; the next event moves it to a .torn file"
+_NEWER = "it was written by a newer version of donewhen"
+_FIRST_FORMAT = "the chain was written by a version of donewhen before chains had names (format 0)"
+
+_ENCODER = msgspec.json.Encoder(order="sorted")
+_T = TypeVar("_T", bound=EntryContent)
 
 
 class LedgerError(DonewhenError):
@@ -56,8 +74,9 @@ class Actor(NamedTuple):
     kind: ApproverClass = "agent"
 
 
-class Entry(NamedTuple):
-    """One event of a chain."""
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event of a chain. ``data`` is the content as written, ``content`` the same as a typed value."""
 
     seq: int
     prev: str
@@ -66,10 +85,25 @@ class Entry(NamedTuple):
     by: Actor
     data: Mapping[str, Any]
     hash: str
+    format: int = FORMAT
+    content: EntryContent = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "content", decode_content(self.type, self.data))
 
     def line(self) -> bytes:
         """The entry as it is written in the file."""
         return canonical_json({**_content(self), "hash": self.hash}) + b"\n"
+
+    def read_as(self, kind: builtins.type[_T]) -> _T:
+        """The content, for a caller who knows its kind."""
+        if not isinstance(self.content, kind):
+            raise TypeError(f"Entry {self.seq} is {self.content.__class__.__name__}, not {kind.__name__}.")
+        return self.content
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry as plain values, for JSON output."""
+        return {**_content(self), "hash": self.hash}
 
 
 class Break(NamedTuple):
@@ -83,6 +117,20 @@ class Break(NamedTuple):
     def torn(self) -> bool:
         """Whether a writer was interrupted in the last line; complete entries are not affected."""
         return self.problem == _TORN
+
+    @property
+    def other_version(self) -> bool:
+        """Whether another version of donewhen wrote the line in a format that this version can't use."""
+        return self.problem.startswith((_NEWER, _FIRST_FORMAT))
+
+    @property
+    def next_step(self) -> str:
+        """What to do about it."""
+        if self.problem.startswith(_NEWER):
+            return "Update donewhen. The file is intact."
+        if self.problem == _FIRST_FORMAT:
+            return "Keep the file: move .donewhen/ledger out of the project, then have a person agree again."
+        return "Restore the file from version control."
 
 
 class Chain(NamedTuple):
@@ -134,11 +182,21 @@ class Ledger:
 
     def read(self, chain: str) -> Chain:
         """Read and verify a chain."""
+        path = self._path(chain)
         try:
-            content = self._path(chain).read_bytes()
+            content = path.read_bytes()
         except FileNotFoundError:
             return Chain((), ())
-        return verify_chain(chain, content)
+        return _VERIFIED.verify(path, chain, content)
+
+    def read_settled(self, chain: str) -> Chain:
+        """Read a chain; one that fails verification is read again while no writer is at work."""
+        found = self.read(chain)
+        if not found.breaks:
+            return found
+        with suppress(OSError), locked(self._locks / f"ledger-{chain}.lock"):
+            return self.read(chain)
+        return found
 
     def head(self, chain: str) -> str | None:
         """The hash of the last entry."""
@@ -166,34 +224,80 @@ class Ledger:
             return None
         entry = parse_entry(line)
         if isinstance(entry, str):
+            newer = entry.startswith(_NEWER)
             raise LedgerError(
-                f"The last entry of the chain is broken: {entry}.",
+                f"The last entry of the chain can't be read: {entry}."
+                if newer
+                else f"The last entry of the chain is broken: {entry}.",
                 where=str(path),
-                next_step="Run donewhen audit; restore the file from version control.",
+                next_step="Update donewhen. Nothing was changed."
+                if newer
+                else "Run donewhen audit; restore the file from version control.",
             )
         return entry
 
 
 def verify_chain(chain: str, content: bytes) -> Chain:
     """Check that every line of a chain is complete, in sequence, linked to the line before, and matches its hash."""
-    entries: list[Entry] = []
-    breaks: list[Break] = []
+    return _verify_lines(chain, content, Chain((), ()), 0)
+
+
+def _verify_lines(chain: str, content: bytes, earlier: Chain, count: int) -> Chain:
+    """Verify the lines that follow the first ``count`` lines of a chain, which were verified ``earlier``."""
+    entries: list[Entry] = [*earlier.entries]
+    breaks: list[Break] = [*earlier.breaks]
     lines = content.split(b"\n")
-    if lines[-1]:
-        breaks.append(Break(chain, len(lines), _TORN))
-    previous: Entry | None = None
-    for number, line in enumerate(lines[:-1], 1):
+    previous = entries[-1] if entries else None
+    for number, line in enumerate(lines[:-1], count + 1):
         entry = parse_entry(line)
         if isinstance(entry, str):
             breaks.append(Break(chain, number, entry))
             continue
         if entry.seq != number:
             breaks.append(Break(chain, number, f"expected sequence number {number}, found {entry.seq}"))
-        if entry.prev != (previous.hash if previous else first_link(chain)):
+        if number == 1 and entry.prev is None:
+            breaks.append(Break(chain, number, _FIRST_FORMAT))
+        elif entry.prev != (previous.hash if previous else first_link(chain)):
             breaks.append(Break(chain, number, "its hash link does not match the line before it"))
         entries.append(entry)
         previous = entry
+    if lines[-1]:
+        breaks.append(Break(chain, count + len(lines), _TORN))
     return Chain(tuple(entries), tuple(breaks))
+
+
+class _VerifiedChains:
+    """The chains that this process has verified, with their bytes, so that only new lines are verified again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[Path, tuple[bytes, Chain]] = OrderedDict()
+
+    def verify(self, path: Path, name: str, content: bytes) -> Chain:
+        nothing = (b"", Chain((), ()))
+        with self._lock:
+            known, verified = self._known.get(path, nothing)
+        # The bytes are compared, not times or sizes: what was changed in any way is verified again from the start.
+        if not content.startswith(known):
+            known, verified = nothing
+        if len(known) == len(content):
+            return verified
+        chain = _verify_lines(name, content[len(known) :], verified, known.count(b"\n"))
+        if content.endswith(b"\n"):
+            self._keep(path, content, chain)
+        return chain
+
+    def _keep(self, path: Path, content: bytes, chain: Chain) -> None:
+        with self._lock:
+            self._known[path] = (content, chain)
+            self._known.move_to_end(path)
+            while len(self._known) > _MAX_KEPT or (
+                len(self._known) > 1 and sum(len(known) for known, _ in self._known.values()) > _MAX_KEPT_BYTES
+            ):
+                self._known.popitem(last=False)
+
+
+_VERIFIED = _VerifiedChains()
 
 
 def first_link(chain: str) -> str:
@@ -204,40 +308,68 @@ def first_link(chain: str) -> str:
 def parse_entry(line: bytes) -> Entry | str:
     """Parse a line; return the entry, or what is wrong with it."""
     try:
-        data = json.loads(line)
+        row, encode = _decode_row(line)
     except (ValueError, RecursionError):
         return "the line is not JSON"
-    if not isinstance(data, dict) or set(data) != {*_FIELDS, "hash"}:
+    if not isinstance(row, dict):
+        return "the line does not have the fields of an entry"
+    version = row.get("v", 1)
+    if type(version) is int and version > FORMAT:
+        return f"{_NEWER} (format {version}, this version reads up to {FORMAT})"
+    if set(row) - {"v"} != _FIELDS:
         return "the line does not have the fields of an entry"
     try:
-        by = Actor(str(data["by"]["name"]), data["by"]["kind"])
-        entry = Entry(data["seq"], data["prev"], data["type"], data["at"], by, data["data"], data["hash"])
+        by = Actor(str(row["by"]["name"]), row["by"]["kind"])
     except (KeyError, TypeError):
         return "the line does not name an actor"
     if (
-        type(data["seq"]) is not int
-        or not isinstance(data["data"], dict)
-        or not isinstance(data["type"], str)
-        or data["type"] not in _KINDS
+        type(row["seq"]) is not int
+        or type(version) is not int
+        or version < (2 if "v" in row else 1)
+        or not isinstance(row["data"], dict)
+        or not isinstance(row["type"], str)
+        or row["type"] not in _KINDS
         or by.kind not in get_args(ApproverClass)
     ):
         return "the line has a value of the wrong type, or an unknown event or actor kind"
+    if not _is_as_written(line, row, encode):
+        return "the entry was changed after it was written"
     try:
-        as_written = line + b"\n" == entry.line() and entry.hash == digest(canonical_json(_content(entry)))
+        kind = cast(EventKind, row["type"])
+        return Entry(row["seq"], row["prev"], kind, row["at"], by, row["data"], row["hash"], version)
+    except msgspec.ValidationError as error:
+        return f"the content of the {row['type']!r} event is invalid: {error}"
+
+
+def _decode_row(line: bytes) -> tuple[Any, Callable[[object], bytes]]:
+    """The value of a line, and the encoder that belongs to it."""
+    # The fast decoder is right about whatever its encoder writes back; the slow one decides about the rest, such as
+    # numbers with many digits.
+    with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
+        row = msgspec.json.decode(line)
+        if _ENCODER.encode(row) == line:
+            return row, _ENCODER.encode
+    return json.loads(line), canonical_json
+
+
+def _is_as_written(line: bytes, row: dict[str, Any], encode: Callable[[object], bytes]) -> bool:
+    """Whether a line is canonical JSON and has the hash of its other fields."""
+    if set(row["by"]) != {"name", "kind"} or not isinstance(row["by"]["name"], str):
+        return False
+    content = {name: value for name, value in row.items() if name != "hash"}
+    try:
+        return bool(encode(row) == line and row["hash"] == digest(encode(content)))
     except (ValueError, RecursionError):
         # Python's parser accepts numbers and characters that are not valid JSON.
-        as_written = False
-    if not as_written:
-        return "the entry was changed after it was written"
-    return entry
+        return False
 
 
 def _new_entry(chain: str, last: Entry | None, kind: EventKind, at: str, by: Actor, data: Mapping[str, Any]) -> Entry:
     seq, prev = (1, first_link(chain)) if last is None else (last.seq + 1, last.hash)
-    entry = Entry(seq, prev, kind, at, by, data, "")
     try:
-        return entry._replace(hash=digest(canonical_json(_content(entry))))
-    except (TypeError, ValueError, RecursionError) as error:
+        entry = Entry(seq, prev, kind, at, by, data, "")
+        return replace(entry, hash=digest(canonical_json(_content(entry))))
+    except (TypeError, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise LedgerError(f"The event {kind!r} can't be written: {error}.") from error
 
 
@@ -251,7 +383,9 @@ def _verified_line(entry: Entry) -> bytes:
 
 
 def _content(entry: Entry) -> dict[str, Any]:
+    version = {} if entry.format == 1 else {"v": entry.format}
     return {
+        **version,
         "seq": entry.seq,
         "prev": entry.prev,
         "type": entry.type,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from donewhen import __version__
 from donewhen.jobs.board.file_index import FileIndex
+from donewhen.jobs.ledger.entry_content import LessonNote, Started
 from donewhen.jobs.ledger.ledger import Entry, verify_chain
 from donewhen.jobs.lessons.lesson_file import Lesson, LessonError, find_same_lesson, read_lessons
 from donewhen.jobs.plan.criteria import is_placeholder
@@ -66,20 +67,17 @@ def lessons_given(entries: Sequence[Entry]) -> dict[str, str]:
     """The lessons that a job was given when it was started, each with its hash at that time."""
     given: dict[str, str] = {}
     for entry in entries:
-        lessons = entry.data.get("lessons") if entry.type == "started" else None
-        if isinstance(lessons, Mapping):
-            given |= {str(name): str(value) for name, value in lessons.items()}
+        if isinstance(entry.content, Started):
+            given |= entry.content.lessons
     return given
 
 
 def lesson_answers(entries: Sequence[Entry]) -> dict[str, Entry]:
     """The newest answer of a job to each lesson: how it was used, or why it is not relevant."""
     return {
-        str(entry.data.get("lesson")): entry
+        note.lesson: entry
         for entry in entries
-        if entry.type == "lesson"
-        and entry.data.get("how") in ANSWERS
-        and not is_placeholder(str(entry.data.get("said", "")))
+        if isinstance(note := entry.content, LessonNote) and note.how in ANSWERS and not is_placeholder(note.said)
     }
 
 
@@ -87,9 +85,12 @@ def lessons_captured(entries: Sequence[Entry]) -> dict[str, Entry]:
     """The lessons that a job recorded since it was first started, each with its newest entry."""
     first = next((entry.seq for entry in entries if entry.type == "started"), None)
     return {
-        str(entry.data.get("lesson")): entry
+        note.lesson: entry
         for entry in entries
-        if entry.type == "lesson" and entry.data.get("how") == "captured" and first is not None and entry.seq > first
+        if isinstance(note := entry.content, LessonNote)
+        and note.how == "captured"
+        and first is not None
+        and entry.seq > first
     }
 
 
@@ -124,7 +125,7 @@ def _check_captured(
         entry = captured.get(lesson.id)
         if entry is None:
             lacking.append(f"{lesson.id} was not recorded since the job was started")
-        elif entry.data.get("hash") != lesson.hash:
+        elif entry.read_as(LessonNote).hash != lesson.hash:
             lacking.append(f"{lesson.id} was changed after it was recorded")
         elif not lesson.substantive:
             lacking.append(f"{lesson.id} lacks context, what worked or a recommendation")
@@ -141,10 +142,10 @@ def _usage_reader(name: str) -> Callable[[bytes], dict[str, bool]]:
         if b'"lesson' not in raw:
             return {}
         entries = verify_chain(name, raw).entries
-        ways = [(str(entry.data.get("lesson")), entry.data.get("how")) for entry in entries if entry.type == "lesson"]
-        own = {name for name, how in ways if how == "captured"}
+        notes = [entry.content for entry in entries if isinstance(entry.content, LessonNote)]
+        own = {note.lesson for note in notes if note.how == "captured"}
         answers = lesson_answers(entries)
-        used = {name for name, answer in answers.items() if answer.data["how"] == "used"} - own
-        return {name: name in used for name in sorted({name for name, _ in ways})}
+        used = {name for name, answer in answers.items() if answer.read_as(LessonNote).how == "used"} - own
+        return {name: name in used for name in sorted({note.lesson for note in notes})}
 
     return read

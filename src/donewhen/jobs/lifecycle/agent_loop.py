@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from donewhen.foundation.process import CommandResult, run_command
 from donewhen.jobs.gates.evaluation import evaluate
 from donewhen.jobs.gates.facts import facts_of
+from donewhen.jobs.ledger.entry_content import Decided
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lifecycle.completion import Completion, complete, valid_completion
 from donewhen.jobs.lifecycle.promise import Promise, promise_of
@@ -102,8 +103,9 @@ def reason_to_stop(workspace: Workspace, job: Job) -> LoopResult | None:
     if history.auto_blocked and not history.decided_since_block:
         return LoopResult("out_of_budget", 0, why=f"All {job.max_iterations} iterations are used up.")
     if history.waiting is not None:
-        asks = history.waiting.data.get("decision") in ("ask", "dispute")
-        return LoopResult("waiting" if asks else "blocked", 0, why=str(history.waiting.data.get("reason", "")))
+        pause = history.waiting.read_as(Decided)
+        asks = pause.decision in ("ask", "dispute")
+        return LoopResult("waiting" if asks else "blocked", 0, why=pause.reason)
     if history.status == "cancelled":
         return LoopResult("blocked", 0, why=f"{job.id} was cancelled.")
     evaluation = evaluate(facts)

@@ -15,6 +15,7 @@ from donewhen.jobs.gates.evaluation import Evaluation, evaluate
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.gates.facts import Facts, facts_of
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entry_content import Completed, Files, JudgeRun, Overridden
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.lifecycle.invalidation import InvalidatedJob, invalidate_jobs
@@ -26,6 +27,8 @@ from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History, history_of
 from donewhen.jobs.record.parents import chain_name, mark_parents_in_progress, parent_plans
 from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+
+_NOT_ABOUT_WORK = frozenset({GateCode.BUDGET_EXCEEDED, GateCode.RECORD_BROKEN})
 
 
 class Completion(NamedTuple):
@@ -77,9 +80,8 @@ def complete(
             update_views(workspace, job)
         return Completion(job, evaluation, None, entry)
     before = earlier_outputs(workspace, job, entry)
-    invalidated = (
-        () if before in (None, entry.data["outputs"]) else invalidate_jobs(workspace, approval_policy(workspace), by)
-    )
+    unchanged = before is None or before == entry.read_as(Completed).outputs
+    invalidated = () if unchanged else invalidate_jobs(workspace, approval_policy(workspace), by)
     for invalid in invalidated:
         mark_parents_in_progress(workspace, workspace.job(invalid.id), approval_policy(workspace), by)
     cascade = tuple(_complete_parents(workspace, job, by))
@@ -96,11 +98,12 @@ def _repeat_completion(workspace: Workspace, job: Job, entry: Entry, by: Actor) 
     return Completion(job, None, promise_of(job.id, entry), entry, repeated=True, cascade=cascade)
 
 
-def earlier_outputs(workspace: Workspace, job: Job, entry: Entry) -> Any:
+def earlier_outputs(workspace: Workspace, job: Job, entry: Entry) -> Files | None:
     """Return the job's outputs at the last completion before this entry; None if there was none."""
     entries = workspace.ledger.read(job.id).entries
-    completions = [earlier for earlier in entries if earlier.type == "completed" and earlier.seq < entry.seq]
-    return completions[-1].data.get("outputs") if completions else None
+    earlier = [before.content for before in entries if before.seq < entry.seq]
+    completions = [content for content in earlier if isinstance(content, Completed)]
+    return completions[-1].outputs if completions else None
 
 
 def evaluation_fields(evaluation: Evaluation, now: str) -> dict[str, Value]:
@@ -131,13 +134,14 @@ def judges_of_criteria(facts: Facts) -> dict[str, Any]:
     for status in facts.evidence:
         if status.requirement.check.kind != "judge" or status.entry is None:
             continue
-        data = status.entry.data
-        overridden = status.entry.type == "overridden"
+        run = status.entry.content
+        step = run.guidance_step if isinstance(run, JudgeRun) else None
+        overridden = isinstance(run, Overridden)
         judged[status.requirement.name] = {
             "mission": status.requirement.check.text,
             "state": status.state,
             "entry": status.entry.hash,
-            **({"person": status.entry.by.name} if overridden else {"guidance_step": data.get("guidance_step")}),
+            **({"person": status.entry.by.name} if overridden else {"guidance_step": step}),
         }
     return {"judged": judged} if judged else {}
 
@@ -194,9 +198,10 @@ def _write_done(
 
 def _record_refusal(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
     job, now = facts.job, workspace.now()
-    # Not counted as an iteration: a gate that raised an error, waiting for a person, a budget that is already used up.
-    used_up_before = any(reason.code == GateCode.BUDGET_EXCEEDED for reason in evaluation.reasons)
-    free = evaluation.broken or evaluation.waits_for_person or used_up_before
+    # Not counted as an iteration: a gate that raised an error, a broken record, waiting for a person, a budget that is
+    # already used up. None of them says something about the work.
+    codes = {reason.code for reason in evaluation.reasons}
+    free = evaluation.broken or evaluation.waits_for_person or bool(codes & _NOT_ABOUT_WORK)
     iteration = facts.history.iteration + (0 if free else 1)
     data: dict[str, Any] = {**evaluation_data(evaluation), **judges_of_criteria(facts), "next": evaluation.next}
     if evaluation.waits_for_person:

@@ -72,6 +72,9 @@ def verify_promise(workspace: Workspace, text: str, policy: Policy) -> PromiseCh
 def current_completion(workspace: Workspace, name: str, chain: Chain, policy: Policy) -> Entry | InvalidCompletion:
     """Return the completion of this chain if the chain is intact and the completion still valid, else why not."""
     if not chain.whole:
+        problem = next(failure for failure in chain.breaks if not failure.torn)
+        if problem.other_version:
+            return InvalidCompletion(FindingCode.OTHER_VERSION, problem.problem)
         return InvalidCompletion(FindingCode.CHAIN_BROKEN, "the ledger is broken")
     completion = history_of(name, chain.entries, policy).completed
     if completion is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
@@ -16,6 +16,7 @@ from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.contract.agreement import Seal, current_seal, seals_in
 from donewhen.jobs.contract.terms import criterion_term
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entry_content import Completed
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.criteria import Criterion
@@ -61,6 +62,7 @@ class Claims(NamedTuple):
 def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
     """Derive the statement from a chain; raise AttestationError if the chain does not support it."""
     completed = _completion(claims, entries)
+    completion = completed.read_as(Completed)
     seal = seal_at_completion(claims.job, entries, completed, claims.policy)
     return {
         "_type": STATEMENT,
@@ -76,9 +78,9 @@ def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
             "completed": {
                 "at": completed.at,
                 "by": completed.by._asdict(),
-                "score": completed.data["score"],
-                "gates": completed.data["gates"],
-                "truth_mode": completed.data.get("truth_mode"),
+                "score": completion.score,
+                "gates": completion.gates,
+                "truth_mode": completion.truth_mode or None,
             },
             "contract": {
                 "hash": seal.hash,
@@ -97,7 +99,7 @@ def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
 def seal_at_completion(job: str, entries: Sequence[Entry], completed: Entry, policy: Policy) -> Seal:
     """Return the contract under which a job was completed."""
     seal = current_seal(job, entries[: completed.seq], policy)
-    if seal is None or seal.hash != completed.data.get("terms"):
+    if seal is None or seal.hash != completed.read_as(Completed).terms:
         raise AttestationError(FindingCode.VOIDED, "The completion does not belong to the agreed contract.")
     return seal
 
@@ -122,10 +124,10 @@ def _entry_reference(entry: Entry) -> dict[str, Any]:
 
 def subjects_of(completed: Entry, commit: str | None) -> list[dict[str, Any]]:
     """The outputs with their digests, and the commit that contains them."""
-    outputs = completed.data.get("outputs")
+    outputs = completed.read_as(Completed).outputs or {}
     subjects = []
-    for name, value in sorted(outputs.items()) if isinstance(outputs, Mapping) else ():
-        digest = _DIGEST.fullmatch(value) if isinstance(value, str) else None
+    for name, value in sorted(outputs.items()):
+        digest = _DIGEST.fullmatch(value or "")
         if digest is None:
             raise AttestationError(FindingCode.NO_SUBJECT, f"The output {name} is not a file: {value}.")
         subjects.append({"name": name, "digest": {"sha256": digest[1]}})
@@ -138,12 +140,12 @@ def _completion(claims: Claims, entries: Sequence[Entry]) -> Entry:
     completed = history_of(claims.job, entries, claims.policy).completed
     if completed is None:
         raise AttestationError(FindingCode.NOT_DONE, "According to its chain, the job is not done.")
-    gates = completed.data.get("gates")
-    if not isinstance(gates, Mapping) or not gates or any(reasons != [] for reasons in gates.values()):
+    completion = completed.read_as(Completed)
+    if not completion.gates or completion.closed:
         raise AttestationError(
             FindingCode.NOT_DONE, "According to its chain, the job was completed with a closed gate."
         )
-    if type(completed.data.get("score")) is not int:
+    if completion.score is None:
         raise AttestationError(FindingCode.NOT_DONE, "According to its chain, the job was completed without a score.")
     return completed
 

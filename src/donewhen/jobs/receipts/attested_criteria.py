@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from donewhen.foundation.secrets import redact_secrets
 from donewhen.jobs.ledger.approval import Policy, is_approval
+from donewhen.jobs.ledger.entry_content import CommandRun, Completed, FileCheck, JudgeRun, Overridden, Ran, SignedOff
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.criteria import Criterion
 
@@ -29,7 +30,7 @@ class AttestedRecord(NamedTuple):
     @property
     def strict(self) -> bool:
         """Whether the truth gate required evidence. If not, nothing counts as evidence, whatever was run."""
-        return self.completed.data.get("truth_mode") == "strict"
+        return self.completed.read_as(Completed).truth_mode == "strict"
 
 
 def attested_command(record: AttestedRecord, command: str) -> dict[str, Any]:
@@ -72,18 +73,25 @@ def _passed_run(record: AttestedRecord, what: str, evidence: str) -> dict[str, A
     """The newest run of a command or check of a file, if it passed."""
     # The ledger has secrets redacted by pattern; this machine's environment variables must not matter here.
     names = (evidence, redact_secrets(evidence, {}))
-    runs = (entry for entry in reversed(record.before) if entry.type == "ran" and entry.data.get("what") == what)
-    newest = next((run for run in runs if run.data.get("evidence") in names), None)
-    if newest is None or newest.data.get("passed") is not True or newest.data.get("settled") is not True:
+    kind = CommandRun if what == "command" else FileCheck
+    newest = next(
+        (
+            entry
+            for entry in reversed(record.before)
+            if isinstance(entry.content, kind) and entry.content.evidence in names
+        ),
+        None,
+    )
+    run = None if newest is None else newest.read_as(Ran)
+    if newest is None or run is None or not run.passed or not run.settled:
         return None
     result = {"how": "verified", "what": what, **_entry_reference(newest)}
-    if what == "command":
-        report = newest.data.get("report")
+    if isinstance(run, CommandRun):
         result |= {
-            "command": newest.data.get("evidence"),
-            "exit_code": newest.data.get("exit_code"),
-            "tests": report if isinstance(report, Mapping) else None,
-            "evidence": newest.data.get("record"),
+            "command": run.evidence,
+            "exit_code": run.exit_code,
+            "tests": newest.data.get("report"),
+            "evidence": run.record,
         }
     return result
 
@@ -98,10 +106,8 @@ def _verification_runs(record: AttestedRecord) -> dict[str, Any] | None:
 
 def _sign_off(record: AttestedRecord, criterion: Criterion) -> dict[str, Any] | None:
     for entry in reversed(record.before):
-        value = entry.data.get("value")
-        text = value.get("text") if isinstance(value, Mapping) else None
-        about = (entry.type, entry.data.get("decision"), text)
-        if about == ("decided", "sign_off", criterion.text) and is_approval(entry, record.chain, record.policy):
+        signed = isinstance(entry.content, SignedOff) and entry.content.value.text == criterion.text
+        if signed and is_approval(entry, record.chain, record.policy):
             return {"how": "signed_off", **_entry_reference(entry), "by": entry.by._asdict()}
     return None
 
@@ -113,26 +119,27 @@ def _override(record: AttestedRecord, criterion: Criterion) -> dict[str, Any] | 
 
 
 def _approved_override(record: AttestedRecord, criterion: Criterion, entry: Entry) -> dict[str, Any] | None:
-    about = (entry.type, entry.data.get("text"), entry.data.get("verdict"))
-    if about != ("overridden", criterion.text, "pass") or not is_approval(entry, record.chain, record.policy):
+    override = entry.content
+    if not isinstance(override, Overridden) or (override.text, override.verdict) != (criterion.text, "pass"):
+        return None
+    if not is_approval(entry, record.chain, record.policy):
         return None
     return {"how": "overruled", **_entry_reference(entry), "by": entry.by._asdict()}
 
 
 def _judged(record: AttestedRecord, criterion: Criterion) -> dict[str, Any] | None:
     """The verdict or the override that the completion names for a judged criterion."""
-    listed = record.completed.data.get("judged")
-    verdict = listed.get(criterion.id) if isinstance(listed, Mapping) else None
-    if not isinstance(verdict, Mapping) or verdict.get("state") != "passed" or criterion.check is None:
+    verdict = record.completed.read_as(Completed).judged.get(criterion.id)
+    if verdict is None or verdict.state != "passed" or criterion.check is None:
         return None
-    entry = next((candidate for candidate in record.before if candidate.hash == verdict.get("entry")), None)
+    entry = next((candidate for candidate in record.before if candidate.hash == verdict.entry), None)
     if entry is None:
         return None
     if entry.type == "overridden":
         return _approved_override(record, criterion, entry)
-    expected = ("ran", "judge", redact_secrets(f"judge {criterion.text}", {}), criterion.check.text, True)
-    actual = (entry.type, *(entry.data.get(name) for name in ("what", "evidence", "mission", "passed")))
-    if actual != expected:
+    expected = (redact_secrets(f"judge {criterion.text}", {}), criterion.check.text, True)
+    run = entry.content
+    if not isinstance(run, JudgeRun) or (run.evidence, run.mission, run.passed) != expected:
         return None
     fields = ("mission", "model", "guidance_step", "votes", "agreement")
     return {"how": "judged", **_entry_reference(entry), **{name: entry.data.get(name) for name in fields}}

@@ -13,6 +13,7 @@ from donewhen.foundation.secrets import redact_secrets
 from donewhen.jobs.contract.agreement import approval_policy, job_agreement, project_agreement
 from donewhen.jobs.contract.inputs import output_manifest
 from donewhen.jobs.contract.terms import criterion_term
+from donewhen.jobs.ledger.entry_content import Completed
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Chain, Entry
 from donewhen.jobs.lifecycle.promise import InvalidCompletion, current_completion
@@ -68,8 +69,7 @@ def _refuse_edited(workspace: Workspace, job: Job, chain: Chain, where: str) -> 
 
 def _refuse_changed_outputs(workspace: Workspace, job: Job, completed: Entry, where: str) -> None:
     """Raise if an output has changed since the completion."""
-    then, now = completed.data.get("outputs"), output_manifest(workspace, job).files
-    before: Mapping[str, Any] = then if isinstance(then, Mapping) else {}
+    before, now = completed.read_as(Completed).outputs or {}, output_manifest(workspace, job).files
     changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     if changed:
         more = f" and {len(changed) - _MAX_LISTED} more" if len(changed) > _MAX_LISTED else ""
@@ -80,7 +80,10 @@ def _refuse_changed_outputs(workspace: Workspace, job: Job, completed: Entry, wh
 
 def _commit(workspace: Workspace, job: Job, completed: Entry) -> str | None:
     """Return the current commit if it contains the outputs and the ledger unchanged, else None."""
-    names = [*completed.data["outputs"], workspace.where(workspace.folder / "ledger" / f"{job.id}.jsonl")]
+    names = [
+        *(completed.read_as(Completed).outputs or {}),
+        workspace.where(workspace.folder / "ledger" / f"{job.id}.jsonl"),
+    ]
     status = ("status", "--porcelain", "-z", "--untracked-files=all", "--ignored", "--", *names)
     differing = git(workspace.root, "--literal-pathspecs", *status)
     head = git(workspace.root, "rev-parse", "--verify", "HEAD")

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from donewhen.jobs.ledger.approval import Policy, is_approval
+from donewhen.jobs.ledger.entry_content import (
+    Completed,
+    Decided,
+    Disputed,
+    EntryContent,
+    Invalidated,
+    Overridden,
+    Ran,
+    Refused,
+    Started,
+)
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.record.projection import adopted_fields
 
@@ -39,7 +50,7 @@ class History(NamedTuple):
 
 def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
     """Fold the entries of a chain into its current state."""
-    first = adopted_fields(_table(entries[0].data.get("adopted"))) if entries else {}
+    first = adopted_fields(entries[0].content.adopted) if entries else {}
     status: Any = first.get("status", "planned")
     iteration: Any = first.get("iteration", 0)
     started: Entry | None = None
@@ -49,47 +60,41 @@ def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
     waiting: Entry | None = None
     unanswered: frozenset[str] = frozenset()
     for entry in entries:
-        status = _value_after(entry, "status", status)
-        iteration = _value_after(entry, "iteration", iteration)
-        if entry.type in ("started", "ran", "refused", "completed", "decided"):
-            waiting = entry if entry.data.get("decision") in _SETTING_ASIDE else None
-            unanswered = _disputed_criteria(entry)
-        elif entry.type == "overridden" and waiting is not None and is_approval(entry, chain, policy):
-            unanswered -= {str(entry.data.get("criterion"))}
+        content = entry.content
+        status = _value_after(content, "status", status)
+        iteration = _value_after(content, "iteration", iteration)
+        if isinstance(content, Started | Ran | Refused | Completed | Decided):
+            waiting = entry if isinstance(content, Decided) and content.decision in _SETTING_ASIDE else None
+            unanswered = frozenset(content.value.criteria) if isinstance(content, Disputed) else frozenset()
+        elif isinstance(content, Overridden) and waiting is not None and is_approval(entry, chain, policy):
+            unanswered -= {content.criterion}
             waiting = waiting if unanswered else None
-        match entry.type:
-            case "started":
+        match content:
+            case Started():
                 started, completed = entry, None
-            case "completed":
+            case Completed():
                 completed = entry
                 scores.clear()
-            case "invalidated":
+            case Invalidated():
                 completed = None
-            case "refused" if entry.data.get("auto_blocked"):
+            case Refused(auto_blocked=True):
                 blocked, decided = True, False
-            case "decided" if entry.data.get("decision") in _UNBLOCKING and is_approval(entry, chain, policy):
+            case Decided() if content.decision in _UNBLOCKING and is_approval(entry, chain, policy):
                 decided = True
-        is_attempt = not _has_gate_error(entry) and not entry.data.get("waits_for_person")
-        if entry.type == "refused" and isinstance(entry.data.get("score"), int) and is_attempt:
-            scores.append(entry.data["score"])
+            case _:
+                pass
+        if isinstance(content, Refused) and content.score is not None and _is_attempt(content):
+            scores.append(content.score)
         if status != "done":
             completed = None
     return History(status, iteration, started, completed, decided, blocked, tuple(scores), waiting, unanswered)
 
 
-def _disputed_criteria(entry: Entry) -> frozenset[str]:
-    criteria = _table(entry.data.get("value")).get("criteria") if entry.data.get("decision") == "dispute" else ()
-    return frozenset(map(str, criteria)) if isinstance(criteria, list) else frozenset()
+def _is_attempt(refused: Refused) -> bool:
+    """Whether a refusal says something about the work."""
+    has_gate_error = any("gate_error" in codes for codes in (refused.gates or {}).values())
+    return not has_gate_error and not refused.waits_for_person
 
 
-def _has_gate_error(entry: Entry) -> bool:
-    return any("gate_error" in codes for codes in _table(entry.data.get("gates")).values())
-
-
-def _value_after(entry: Entry, name: str, before: Any) -> Any:
-    pair = _table(entry.data.get("writes")).get(name)
-    return pair[1] if isinstance(pair, list) and len(pair) == 2 else before
-
-
-def _table(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _value_after(content: EntryContent, name: str, before: Any) -> Any:
+    return content.writes[name][1] if name in content.writes else before

@@ -42,7 +42,7 @@ WRITTEN_BY_DONEWHEN = frozenset(PROJECTED) | {
 """The fields that donewhen writes; no evidence depends on them."""
 
 
-Writes: TypeAlias = Mapping[str, "list[Value]"]
+Writes: TypeAlias = Mapping[str, "tuple[Value, Value]"]
 """Fields with their values before and after."""
 
 
@@ -78,10 +78,9 @@ def expected_fields(entries: Iterable[Entry]) -> dict[str, Value]:
     """The values of the projected fields after these entries."""
     values = dict(PROJECTED)
     for number, entry in enumerate(entries):
-        adopted = entry.data.get("adopted")
-        if number == 0 and isinstance(adopted, Mapping):
-            values.update(adopted_fields(adopted))
-        values.update({name: after for name, (_, after) in _writes_of(entry).items() if name in PROJECTED})
+        if number == 0:
+            values.update(adopted_fields(entry.content.adopted))
+        values.update({name: after for name, (_, after) in entry.content.writes.items() if name in PROJECTED})
     return values
 
 
@@ -107,7 +106,7 @@ def pending_writes(fields: Mapping[str, Value], entries: Sequence[Entry]) -> dic
 
 def last_writes(entries: Sequence[Entry]) -> Writes:
     """The fields that the last entry writes, with their values before and after."""
-    return _writes_of(entries[-1]) if entries else {}
+    return entries[-1].content.writes if entries else {}
 
 
 def record_and_project(
@@ -152,13 +151,6 @@ def unwritten_fields(fields: Mapping[str, Value], writes: Writes) -> dict[str, V
     changed = {name: pair for name, pair in writes.items() if not _is_same(*pair)}
     interrupted = all(_is_same(fields.get(name), before) for name, (before, _) in changed.items())
     return {name: after for name, (_, after) in changed.items()} if interrupted else {}
-
-
-def _writes_of(entry: Entry) -> Writes:
-    writes = entry.data.get("writes")
-    if not isinstance(writes, Mapping):
-        return {}
-    return {name: pair for name, pair in writes.items() if isinstance(pair, list) and len(pair) == 2}
 
 
 def _value_or_default(fields: Mapping[str, Value], name: str) -> Value:

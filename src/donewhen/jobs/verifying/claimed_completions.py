@@ -8,6 +8,7 @@ from donewhen.jobs.contract.agreement import current_seal
 from donewhen.jobs.evidence.commands import newest_run
 from donewhen.jobs.evidence.requirements import requirements_of
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entry_content import Completed, Ran
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 
@@ -20,19 +21,19 @@ def missing_proof(job: Job, entries: Sequence[Entry], completed: Entry, policy: 
     A complete forgery is not detected here; running the contract again detects it.
     """
     before = [entry for entry in entries if entry.seq < completed.seq]
-    gates = completed.data.get("gates")
-    if not isinstance(gates, dict) or not gates.keys() >= _GATES or any(gates.values()):
+    claim = completed.read_as(Completed)
+    if claim.gates is None or not claim.gates.keys() >= _GATES or claim.closed:
         yield "it does not record that every gate was open"
-    score = completed.data.get("score")
-    if not isinstance(score, int) or score < job.reward_target:
-        yield f"its score is {score}, but the target is {job.reward_target}"
+    if claim.score is None or claim.score < job.reward_target:
+        yield f"its score is {claim.score}, but the target is {job.reward_target}"
     seal = current_seal(job.id, before, policy)
-    if seal is None or completed.data.get("terms") != seal.hash:
+    if seal is None or claim.terms != seal.hash:
         yield "it refers to a different agreement than the recorded one"
     if not any(entry.type == "started" for entry in before):
         yield "the job was never started"
     for requirement in requirements_of(job):
         if requirement.check.kind in ("run", "file"):
-            run = newest_run(before, requirement.evidence, "file" if requirement.check.kind == "file" else "command")
-            if run is None or run.data.get("passed") is not True or run.data.get("settled") is not True:
+            entry = newest_run(before, requirement.evidence, "file" if requirement.check.kind == "file" else "command")
+            run = None if entry is None else entry.read_as(Ran)
+            if run is None or not run.passed or not run.settled:
                 yield f"no passed run of `{requirement.evidence}` is recorded before it"

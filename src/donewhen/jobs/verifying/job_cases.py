@@ -17,6 +17,7 @@ from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.gates.score import score_of
 from donewhen.jobs.gates.truth_gate import CRITERION_CODES, status_sentence, truth_gate
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entry_content import CommandRun
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateReason
 from donewhen.jobs.plan.job import Job
@@ -205,7 +206,7 @@ def _line_of(agreed_job: AgreedJob, requirement: Requirement) -> str:
 
 
 def _output_end(tree: Workspace, status: EvidenceStatus) -> str:
-    blob = None if status.entry is None else status.entry.data.get("output")
-    content = evidence_store(tree).get(blob) if isinstance(blob, str) else None
+    run = None if status.entry is None else status.entry.content
+    content = evidence_store(tree).get(run.output) if isinstance(run, CommandRun) and run.output else None
     text = plain_text((content or b"").decode("utf-8", "replace")).replace(str(tree.root), ".")
     return "\n".join(text.rstrip().splitlines()[-_MAX_LINES:])

@@ -24,6 +24,7 @@ from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requi
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, is_sign_off
 from donewhen.jobs.gates.facts import Facts, SuiteFact, compare_suites, facts_of, test_outcomes
 from donewhen.jobs.ledger.approval import Policy, is_approval, unproved_actor
+from donewhen.jobs.ledger.entry_content import CommandRun, SignedOff
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -123,10 +124,10 @@ def _run_requirement(tree: Workspace, job: Job, requirement: Requirement, memory
     if key in memory:
         append_run(tree, job, {**memory[key], "criterion": criterion}, by)
         return
-    data = run_as_evidence(tree, job, requirement.check.argv, by, criterion=criterion, again=True).entry.data
-    if data["settled"]:
+    entry = run_as_evidence(tree, job, requirement.check.argv, by, criterion=criterion, again=True).entry
+    if entry.read_as(CommandRun).settled:
         # Several jobs may require the same command on the same files.
-        memory[key] = {name: value for name, value in data.items() if name not in ("writes", "adopted")}
+        memory[key] = {name: value for name, value in entry.data.items() if name not in ("writes", "adopted")}
 
 
 def _apply_sign_off(tree: Workspace, job: Job, status: EvidenceStatus, signed: SignedEntries) -> EvidenceStatus:
@@ -139,7 +140,7 @@ def _apply_sign_off(tree: Workspace, job: Job, status: EvidenceStatus, signed: S
         return status
     for entry in signed.entries:
         if entry.by.kind == "key" and is_sign_off(entry, status.requirement.text):
-            same_work = entry.data["value"].get("subject") == subject
+            same_work = entry.read_as(SignedOff).value.subject == subject
             if same_work and is_approval(entry, job.id, signed.policy):
                 return EvidenceStatus(status.requirement, "passed", (), entry)
     return status

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.issues.issue_text import begin_mark
-from donewhen.jobs.issues.mirror_status import expected_issue_of, newest_mirror_entry, waves_of
+from donewhen.jobs.issues.mirror_status import expected_issue_of, mirrored_to, newest_mirror_entry, waves_of
+from donewhen.jobs.ledger.entry_content import Mirrored
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.workspace import Workspace
@@ -146,6 +147,5 @@ def _recorded_number(newest: Entry | None, repo: str) -> int | None:
     """Return the issue number in the ledger if it belongs to this repository."""
     if newest is None:
         return None
-    number = newest.data.get("number")
-    same = repo.casefold() in {str(newest.data.get(name) or "").casefold() for name in ("repo", "asked_for")}
-    return number if same and type(number) is int else None
+    mirrored = newest.read_as(Mirrored)
+    return mirrored.number if repo.casefold() in mirrored_to(mirrored) else None

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.issues.issue_text import STATUS_LABEL, WORKSTREAM_LABEL
 from donewhen.jobs.issues.mirror_status import Wave
+from donewhen.jobs.ledger.entry_content import Mirrored
 from donewhen.mirror.http.errors import MirrorError
 from donewhen.mirror.http.github_api import Issue
 from donewhen.mirror.sync.issue_map import IssueMap
@@ -125,10 +126,12 @@ def plan_sync(remote: RemoteIssues, known: IssueMap, waves: tuple[Wave, ...], re
 
 def _is_recorded(remote: RemoteIssues, target: Target, issue: Issue, repo: str) -> bool:
     newest = remote.entries[target.job]
-    if newest is None or newest.data.get("number") != issue.number or newest.data.get("repo") != repo:
+    if newest is None:
         return False
-    observed, wanted = newest.data.get("observed"), newest.data.get("wanted")
-    return observed == seen_content(issue, target).marks() and wanted == target.wanted.marks()
+    mirrored = newest.read_as(Mirrored)
+    same_issue = (mirrored.number, mirrored.repo) == (issue.number, repo)
+    same_content = (mirrored.observed, mirrored.wanted) == (seen_content(issue, target).marks(), target.wanted.marks())
+    return same_issue and same_content
 
 
 def _labels(remote: RemoteIssues, targets: list[Target]) -> Iterator[MakeLabel]:

@@ -1,0 +1,339 @@
+"""The typed content of ledger entries: one struct for each kind of event, decoded once when a chain is read.
+
+Every field has a default, because a chain may have been written by an older version. A field with a value of the wrong
+type is an error. The bytes of an entry, and so its hash, never depend on these types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+Binary = Literal["pass", "fail"]
+Files: TypeAlias = dict[str, str | None]
+"""Paths with the hashes of their contents; None for a file that is missing."""
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """The signature of an approval by a key."""
+
+    key: str | None = None
+    value: str = ""
+
+
+class EntryContent(msgspec.Struct, frozen=True, kw_only=True):
+    """What an entry of any kind may have."""
+
+    adopted: dict[str, Any] = {}
+    """In the first entry of a chain: fields of the plan that existed before."""
+    writes: dict[str, tuple[Any, Any]] = {}
+    """The fields of the plan that were written, each with its value before and after."""
+    signature: Signature | None = None
+
+
+class Agreed(EntryContent, frozen=True, kw_only=True):
+    """Terms were agreed to, or tightened, or an agent claimed an agreement (``said``)."""
+
+    how: str = ""
+    """``agreed``, ``tightened`` or ``said``; other words of older versions have no effect."""
+    terms: dict[str, Any] = {}
+    hash: str = ""
+    notes: str = ""
+    outputs: Files | None = None
+    """The outputs that existed before the job was started."""
+
+
+class Started(EntryContent, frozen=True, kw_only=True):
+    """Work on a job was started, or a workstream or project is in progress because of ``job``."""
+
+    outputs: Files | None = None
+    upstream: Files = {}
+    harness: Files | None = None
+    """The test configuration; None in entries of versions that did not record it."""
+    commit: str | None = None
+    lessons: dict[str, str] = {}
+    job: str | None = None
+
+
+class TestCounts(msgspec.Struct, frozen=True):
+    """The numbers of a test report."""
+
+    __test__ = False
+
+    formats: list[str] = []
+    passed: int | None = None
+    """None if the report has no tests, only coverage."""
+    failed: int = 0
+    skipped: int = 0
+    coverage: float | None = None
+
+
+class Ran(EntryContent, frozen=True, kw_only=True):
+    """Evidence was collected."""
+
+    evidence: str = ""
+    """The command, file check or judge, with secrets redacted."""
+    criterion: str | None = None
+    asked_for: bool = False
+    key: str = ""
+    """A hash of everything that the result depends on; empty if a judge could not be asked."""
+    parts: dict[str, str] = {}
+    settled: bool = False
+    """Whether the inputs stayed the same during the run."""
+    passed: bool = False
+    told: str | None = None
+
+
+class CommandRun(Ran, frozen=True, kw_only=True):
+    """A command was run."""
+
+    ending: str = ""
+    exit_code: int | None = None
+    record: str | None = None
+    output: str | None = None
+    manifest: str | None = None
+    report: TestCounts | None = None
+    unlogged: str | None = None
+
+
+class FileCheck(Ran, frozen=True, kw_only=True):
+    """A file was checked."""
+
+
+class JudgeRun(Ran, frozen=True, kw_only=True):
+    """A judge was asked."""
+
+    mission: str | None = None
+    model: str | None = None
+    guidance_step: int | None = None
+    ticket: str | None = None
+    verdict: Binary | None = None
+    votes: dict[str, int] = {}
+    agreement: float | None = None
+    margin: float | None = None
+    needs_human: bool = False
+    reason: str = ""
+    overridden_by: str | None = None
+
+
+class JudgedCriterion(msgspec.Struct, frozen=True):
+    """Who decided a judged criterion of a completion."""
+
+    mission: str = ""
+    state: str = ""
+    entry: str = ""
+    person: str | None = None
+    guidance_step: int | None = None
+
+
+class Evaluated(EntryContent, frozen=True, kw_only=True):
+    """The gates were evaluated."""
+
+    score: int | None = None
+    gates: dict[str, list[str]] | None = None
+    """The reason codes of each gate; None in entries about workstreams and projects."""
+    judged: dict[str, JudgedCriterion] = {}
+
+    @property
+    def closed(self) -> tuple[str, ...]:
+        """The gates that did not pass."""
+        return tuple(name for name, codes in (self.gates or {}).items() if codes)
+
+
+class Completed(Evaluated, frozen=True, kw_only=True):
+    """A job, workstream or project is done."""
+
+    outputs: Files | None = None
+    upstream: Files = {}
+    declared: Files = {}
+    terms: str | None = None
+    truth_mode: str = ""
+    jobs: dict[str, str] = {}
+
+
+class Refused(Evaluated, frozen=True, kw_only=True):
+    """A completion was refused."""
+
+    next: str | None = None
+    waits_for_person: bool = False
+    auto_blocked: bool = False
+
+
+class Decided(EntryContent, frozen=True, kw_only=True):
+    """A decision about a job, or a pause: block, ask, rescope, split, cancel."""
+
+    decision: str = ""
+    reason: str = ""
+
+
+class TermsDecided(Decided, frozen=True, kw_only=True):
+    """A decision that changes terms: the budget, the stakes or the target."""
+
+    value: int | str | None = None
+    terms: dict[str, Any] = {}
+    """The new terms; empty if the decision does not count."""
+
+
+class SignedCriterion(msgspec.Struct, frozen=True):
+    """A criterion, and a hash of the outputs for which it was signed off."""
+
+    criterion: str = ""
+    text: str = ""
+    subject: str | None = None
+
+
+class SignedOff(Decided, frozen=True, kw_only=True):
+    """A manual criterion was signed off."""
+
+    value: SignedCriterion = SignedCriterion()
+
+
+class DisputedCriteria(msgspec.Struct, frozen=True):
+    """The criteria of a dispute."""
+
+    criteria: list[str] = []
+
+
+class Disputed(Decided, frozen=True, kw_only=True):
+    """An agent disputes a refusal."""
+
+    value: DisputedCriteria = DisputedCriteria()
+
+
+class GuidanceStep(msgspec.Struct, frozen=True):
+    """A version of a mission's guidance."""
+
+    mission: str = ""
+    step: int = 0
+    hash: str = ""
+    run: str | None = None
+    by_trial: bool = False
+
+
+class GuidanceAccepted(Decided, frozen=True, kw_only=True):
+    """Guidance was accepted for the gates."""
+
+    value: GuidanceStep = GuidanceStep()
+
+
+class ReviewedItem(msgspec.Struct, frozen=True):
+    """An item of the review queue, and the verdict of a person."""
+
+    asked: str = ""
+    mission: str | None = None
+    key: str = ""
+    subject: str = ""
+    verdict: Binary | None = None
+
+
+class Reviewed(Decided, frozen=True, kw_only=True):
+    """A person reviewed something that no job waits for."""
+
+    value: ReviewedItem = ReviewedItem()
+
+
+class Invalidated(EntryContent, frozen=True, kw_only=True):
+    """A job is no longer done, or a workstream or project because of ``job``."""
+
+    chain: list[str] = []
+    why: str = ""
+    job: str | None = None
+
+
+class RecordedStatement(msgspec.Struct, frozen=True):
+    """What a judge said about a ticket that a person then reviewed."""
+
+    verdict: Binary | None = None
+    votes: dict[str, int] = {}
+    needs_human: bool = False
+    margin: float | None = None
+    reason: str = ""
+    guidance_step: int | None = None
+
+
+class Overridden(EntryContent, frozen=True, kw_only=True):
+    """Somebody decided on a criterion against, or instead of, the gate."""
+
+    criterion: str = ""
+    text: str = ""
+    verdict: str = ""
+    reason: str = ""
+    subject: str | None = None
+    asked: str = ""
+    mission: str | None = None
+    ticket: str | None = None
+    said: RecordedStatement | None = None
+
+
+class Unverified(EntryContent, frozen=True, kw_only=True):
+    """An agent stopped without verification."""
+
+    why: str = ""
+
+
+class LessonNote(EntryContent, frozen=True, kw_only=True):
+    """A lesson was captured or answered."""
+
+    lesson: str = ""
+    hash: str = ""
+    how: str = ""
+    said: str = ""
+
+
+class Mirrored(EntryContent, frozen=True, kw_only=True):
+    """The issue of a job was written to GitHub."""
+
+    repo: str = ""
+    number: int | None = None
+    url: str = ""
+    wanted: dict[str, str] = {}
+    observed: dict[str, str] = {}
+    asked_for: str | None = None
+
+
+CONTENTS: Mapping[str, type[EntryContent]] = {
+    "agreed": Agreed,
+    "started": Started,
+    "ran": Ran,
+    "evaluated": Evaluated,
+    "decided": Decided,
+    "completed": Completed,
+    "refused": Refused,
+    "invalidated": Invalidated,
+    "overridden": Overridden,
+    "unverified": Unverified,
+    "lesson": LessonNote,
+    "mirrored": Mirrored,
+}
+"""The struct of each kind of event."""
+
+
+_RUNS: Mapping[object, type[Ran]] = {None: Ran, "command": CommandRun, "file": FileCheck, "judge": JudgeRun}
+_DECISIONS: Mapping[object, type[Decided]] = {
+    **dict.fromkeys((None, "block", "ask", "rescope", "split", "cancel"), Decided),
+    **dict.fromkeys(("raise_budget", "stakes", "target"), TermsDecided),
+    "sign_off": SignedOff,
+    "dispute": Disputed,
+    "accept_guidance": GuidanceAccepted,
+    "reviewed": Reviewed,
+}
+
+
+def decode_content(kind: str, data: Mapping[str, Any]) -> EntryContent:
+    """The typed content of an entry. Raise msgspec.ValidationError if a value has the wrong type."""
+    return msgspec.convert(data, _struct_of(kind, data))
+
+
+def _struct_of(kind: str, data: Mapping[str, Any]) -> type[EntryContent]:
+    try:
+        match kind:
+            case "ran":
+                return _RUNS[data.get("what")]
+            case "decided":
+                return _DECISIONS[data.get("decision")]
+            case _:
+                return CONTENTS[kind]
+    except (KeyError, TypeError):
+        raise msgspec.ValidationError("The kind of run or decision is unknown") from None
