@@ -19,8 +19,10 @@ from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.gates.facts import facts_of
-from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.ledger import Actor, Ledger
+from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
@@ -457,3 +459,29 @@ def test_a_fresh_clone_on_another_path_with_other_times_is_clean(
     found = audit_workspace(find_workspace(other))
     assert [(finding.severity, str(finding.code)) for finding in found.findings] == [("warning", "anchor_absent")]
     assert (found.jobs, found.chains, found.entries, found.evidence) == (2, 3, 5, 6)
+
+
+def test_a_chain_of_a_newer_version_is_not_called_broken(shop: Workspace) -> None:
+    path, job = chain_of(shop, "one"), shop.job("one")
+    line = json.dumps({"v": 99, "seq": 9, "mood": "good"}).encode() + b"\n"
+    path.write_bytes(path.read_bytes() + line)
+    number = len(path.read_bytes().splitlines())
+    assert findings_in(shop) == [("error", "other_version", f"{shop.where(path)}:{number}")]
+    assert [problem.code for problem in survey_jobs(shop).problems] == ["other_version"]
+    text = f"<promise>{job.id}-DONE</promise>\nreceipt: sha256:{'0' * 64}"
+    check = verify_promise(shop, text, Policy())
+    assert (check.real, "format 99" in check.why) == (False, True)
+    assert path.read_bytes().endswith(line)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_broken_record_costs_no_iteration(shop: Workspace, broken: bool) -> None:
+    path = chain_of(shop, "one")
+    if broken:
+        first, rest = path.read_bytes().split(b"\n", 1)
+        path.write_bytes(first.replace(b'"how":"agreed"', b'"how":"agrees"') + b"\n" + rest)
+    result = complete(shop, "one", ME.by)
+    assert not result.done
+    assert result.evaluation is not None
+    assert ("record_broken" in {reason.code for reason in result.evaluation.reasons}) is broken
+    assert shop.job("one").iteration == (0 if broken else 1)

@@ -184,12 +184,7 @@ def test_events_that_were_changed_do_not_lead_to_the_guidance_that_they_speak_of
     tmp_path: Path, kind: str, old: bytes, new: bytes
 ) -> None:
     run = left_behind(tmp_path)
-    path = run.folder / EVENTS
-    content = path.read_bytes().splitlines(keepends=True)
-    at = next(number for number, event in enumerate(run.events) if event.type == kind)
-    assert old in content[at]
-    content[at] = content[at].replace(old, new, 1)
-    path.write_bytes(b"".join(content))
+    edit_event(run, kind, old, new)
     [difference] = replay_run(run.folder).differences
     assert difference.startswith(f"Event {_first_wrong(run, kind)} ")
     assert_sentences(difference)
@@ -209,15 +204,10 @@ def test_an_event_with_a_field_that_is_missing_or_of_another_type_is_named_with_
     tmp_path: Path, kind: str, old: bytes, new: bytes
 ) -> None:
     run = left_behind(tmp_path)
-    path = run.folder / EVENTS
-    content = path.read_bytes().splitlines(keepends=True)
-    at = next(number for number, event in enumerate(run.events) if event.type == kind)
-    assert old in content[at]
-    content[at] = content[at].replace(old, new, 1)
-    path.write_bytes(b"".join(content))
+    line = edit_event(run, kind, old, new)
     with pytest.raises(RunError) as caught:
         replay_run(run.folder)
-    assert caught.value.where == f"{path}:{at + 1}"
+    assert caught.value.where == f"{run.folder / EVENTS}:{line}"
     assert_sentences(caught.value)
 
 
@@ -239,6 +229,17 @@ def test_a_mistake_of_ours_is_not_taken_for_a_broken_event(tmp_path: Path, monke
     monkeypatch.setattr(RunState, "_apply_rolled", lambda *_: [][1])
     with pytest.raises(IndexError):
         replay_run(run.folder)
+
+
+def edit_event(run: Ran, kind: str, old: bytes, new: bytes) -> int:
+    """Change the first event of this kind by hand; its line."""
+    path = run.folder / EVENTS
+    content = path.read_bytes().splitlines(keepends=True)
+    at = next(number for number, event in enumerate(run.events) if event.type == kind)
+    assert old in content[at]
+    content[at] = content[at].replace(old, new, 1)
+    path.write_bytes(b"".join(content))
+    return at + 1
 
 
 def _first_wrong(run: Ran, kind: str) -> int:

@@ -169,7 +169,7 @@ FINDINGS: dict[FindingCode, Reason] = {
     ),
     FindingCode.OTHER_VERSION: Reason(
         "Another version of donewhen wrote this chain in a format that this version can't use.",
-        "Update donewhen. The file is intact and must not be restored or edited.",
+        "Update donewhen, then audit again. Don't restore or edit the file.",
     ),
     FindingCode.TORN: Reason(
         "The last line of a chain is incomplete: a write was interrupted.",

@@ -127,7 +127,7 @@ class Break(NamedTuple):
     def next_step(self) -> str:
         """What to do about it."""
         if self.problem.startswith(_NEWER):
-            return "Update donewhen. The file is intact."
+            return "Update donewhen, then audit again. Don't edit the file."
         if self.problem == _FIRST_FORMAT:
             return "Keep the file: move .donewhen/ledger out of the project, then have a person agree again."
         return "Restore the file from version control."
@@ -280,9 +280,8 @@ class _VerifiedChains:
         # The bytes are compared, not times or sizes: what was changed in any way is verified again from the start.
         if not content.startswith(known):
             known, verified = nothing
-        if len(known) == len(content):
-            return verified
-        chain = _verify_lines(name, content[len(known) :], verified, known.count(b"\n"))
+        unchanged = len(known) == len(content)
+        chain = verified if unchanged else _verify_lines(name, content[len(known) :], verified, known.count(b"\n"))
         if content.endswith(b"\n"):
             self._keep(path, content, chain)
         return chain

@@ -69,7 +69,7 @@ class RolledTicket(msgspec.Struct, frozen=True):
     ticket_key: str
     label: Binary
     verdict: Binary | None
-    label_match: bool
+    label_match: bool | None
     vote_strength: float
     answers: list[VoteCast]
 

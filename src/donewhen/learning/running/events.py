@@ -180,7 +180,7 @@ def _parse_event(line: bytes, number: int, where: str) -> RunEvent:
         raise RunError(
             f"A newer version of donewhen wrote this run (format {version}; this version reads up to {FORMAT}).",
             where=where,
-            next_step="Update donewhen. The run is intact.",
+            next_step="Update donewhen. Nothing was changed.",
         )
     if missing := sorted({"number", "type", "at", "data", "spent"} - row.keys()):
         raise RunError(f"The line is not an event: it has no {missing[0]!r}.", where=where)

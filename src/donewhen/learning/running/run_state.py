@@ -185,7 +185,7 @@ class RunState:
             self.votes += len(row.answers)
             self.malformed.update(answer.vote for answer in row.answers if answer.vote not in ("pass", "fail"))
             (self.right.add if row.label_match else self.right.discard)(row.ticket_key)
-            if row.vote_strength == 1.0 and not row.label_match and row.verdict is not None:
+            if row.vote_strength == 1.0 and row.label_match is False and row.verdict is not None:
                 self.mistakes.setdefault(row.ticket_key, set()).add(self.epoch.number)
             else:
                 # The judge got it right or was divided at least once, so the label is plausible.
