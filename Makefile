@@ -17,7 +17,7 @@ INSTALL = if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-model test coverage test-units sentences pages test-model soak mutants lint format bench bench-learn bench-judge bench-learn-local docs clean
+.PHONY: help demo demo-model test test-install coverage test-units sentences pages test-model soak mutants lint format bench bench-learn bench-judge bench-learn-local docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s ':'
@@ -35,17 +35,21 @@ PYTEST = $(MODELS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 DECIDING := tests/completion tests/jobs tests/judging tests/learning tests/spec tests/reports tests/verifying \
 	tests/cli/test_audit_mission_verb.py tests/cli/test_replay_verb.py
 COVERAGE ?=
-test: $(VENV)/.clients  ## Run every test (ARGS='-k name' for some; COVERAGE=yes to measure); what can't be installed is skipped loudly
-	@if [ -z "$(COVERAGE)" ]; then $(PYTEST) $(ARGS); else $(MAKE) coverage && \
-	$(PYTEST) $(addprefix --ignore=,$(DECIDING)) $(ARGS); fi
+NO_INSTALLS := -m 'not installs'
+test: $(VENV)/.clients  ## Run the tests (ARGS='-k name' for some; COVERAGE=yes to measure); what can't be installed is skipped loudly
+	@if [ -z "$(COVERAGE)" ]; then $(PYTEST) $(NO_INSTALLS) $(ARGS); else $(MAKE) coverage && \
+	$(PYTEST) $(NO_INSTALLS) $(addprefix --ignore=,$(DECIDING)) $(ARGS); fi
+
+test-install: $(VENV)/.clients  ## Install donewhen in empty environments, as users, GitHub's runners and pre-commit do, and use it
+	@$(MODELS) $(BIN)/python -m pytest -m installs tests/packaging tests/verifying $(ARGS)
 
 coverage: $(VENV)/.clients  ## Measure how much of the deciding rooms their own tests cover, and fail below the floors
-	@$(PYTEST) --cov --cov-report= $(DECIDING)
+	@$(PYTEST) $(NO_INSTALLS) --cov --cov-report= $(DECIDING)
 	@$(BIN)/python -m tools.coverage_floor
 
 BASICS := tests/completion tests/config tests/foundation tests/judging tests/runtime tests/spec tests/cli/test_every_verb.py
 test-units: $(VENV)/.units  ## Run the tests that CI runs on other Pythons: the specifications, every verb, the rooms without processes
-	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not wheel and not claude and not codex' $(BASICS) $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not installs and not claude and not codex' $(BASICS) $(ARGS)
 
 sentences: $(VENV)/.test $(VENV)/.clients  ## Store the product's new wording in the snapshots of the tests (ARGS=tests/jobs for one folder)
 	@$(MODELS) $(BIN)/python -m pytest -n $(JOBS) --rewrite-sentences $(ARGS)

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from hypothesis import settings
 
-from donewhen_kit import examples, quiet_environment, run_main, run_process
+from donewhen_kit import examples, git_command, quiet_environment, run_main, run_process
 
 pytest_plugins = ["sentences"]
 
@@ -37,7 +37,7 @@ for _mark in ("CI", "GITHUB_ACTIONS"):
 # Crash logs of tests are nobody's.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="donewhen-tests-state-")
 
-_FIRST = ("test_ray", "test_ci_files", "test_one_loop", "browser")
+_FIRST = ("test_ray", "test_one_loop", "browser")
 _Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
 
 # Where a shell started these tests in the background, Ctrl-C is ignored, here and in whatever they start.
@@ -103,13 +103,6 @@ def play_person(
     played = json.loads(done.stdout)
     # A terminal echoes a key that is pressed before the program listens; whether that happens is a matter of moments.
     return Played(played["status"], re.sub(r"(q quit *\r?\n)\S{1,8}(?=\r?\n)", r"\1", played["screen"]))
-
-
-def git_command(folder: Path, *arguments: str) -> str:
-    """Run git with an identity, and give back what it says."""
-    identity = ["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout
 
 
 _FSYNC = os.fsync

@@ -326,3 +326,10 @@ def _forget_what_is_cached() -> None:
         one.cache_clear()
     for command in _kept_between_calls[2]:
         command._help_option = None
+
+
+def git_command(folder: Path, *arguments: str) -> str:
+    """Run git with an identity, and give back what it says."""
+    identity = ["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout

@@ -6,8 +6,6 @@ import base64
 import hashlib
 import json
 import os
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,9 +25,10 @@ from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.plan.creating import add_job, create_project
+from donewhen_kit import git_command as git
+from donewhen_kit import run_main as donewhen
 from sentences import assert_sentences
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 WITH_WORDS = {**os.environ, "DONEWHEN_PASSPHRASE": "correct horse"}
 
 
@@ -43,8 +42,12 @@ class Receipt(NamedTuple):
     key: SSlibKey
 
 
-@pytest.fixture
-def receipt(repository: Path, donewhen: Run, git: Callable[..., str]) -> Receipt:
+@pytest.fixture(scope="module")
+def receipt(tmp_path_factory: pytest.TempPathFactory) -> Receipt:
+    """Made once: no test here changes it."""
+    repository = tmp_path_factory.mktemp("in-toto") / "repository"
+    repository.mkdir()
+    git(repository, "init", "-q", "-b", "main")
     shop = create_project(repository, "Shop")
     (repository / "test_notice.py").write_text("def test_notice():\n    assert open('NOTICE').read()\n")
     job = add_job(
@@ -83,7 +86,7 @@ def link_key(key: SSlibKey) -> dict[str, Any]:
     return {**key.to_dict(), "keyid": key.keyid}
 
 
-def test_the_statement_is_valid_for_in_toto_attestation(receipt: Receipt, git: Callable[..., str]) -> None:
+def test_the_statement_is_valid_for_in_toto_attestation(receipt: Receipt) -> None:
     found = proto(receipt.statement)
     Statement.copy_from_pb(found).validate()
     assert found.predicate_type == "urn:donewhen:completion:v1"
@@ -139,7 +142,7 @@ def test_what_was_changed_is_refused_by_them(receipt: Receipt, what: str) -> Non
             LinkEnvelope.from_dict(data).verify_signature(link_key(key))
 
 
-def test_a_signature_that_in_toto_adds_is_good_for_donewhen_too(receipt: Receipt, donewhen: Run) -> None:
+def test_a_signature_that_in_toto_adds_is_good_for_donewhen_too(receipt: Receipt) -> None:
     second = CryptoSigner.generate_ed25519()
     envelope = Envelope.from_dict(json.loads(receipt.envelope))
     envelope.sign(second)
@@ -153,7 +156,7 @@ def test_a_signature_that_in_toto_adds_is_good_for_donewhen_too(receipt: Receipt
     assert_sentences(found.stdout)
 
 
-def test_the_name_of_a_key_is_the_one_that_in_toto_gives_it(receipt: Receipt, donewhen: Run) -> None:
+def test_the_name_of_a_key_is_the_one_that_in_toto_gives_it(receipt: Receipt) -> None:
     told = donewhen(["key", "show", str(receipt.root.parent / "key.pem"), "--json"], receipt.root, WITH_WORDS)
     assert json.loads(told.stdout)["data"]["keyid"] == receipt.key.keyid
     assert json.loads(receipt.envelope)["signatures"][0]["keyid"] == receipt.key.keyid

@@ -63,13 +63,16 @@ class Project:
 
     def add(self, title: str, output: str, *criteria: str) -> str:
         """A job that a person has agreed to and that was started; its id."""
-        given = [word for criterion in criteria or (JUDGED,) for word in ("--criterion", criterion)]
-        self.run("add", title, *given, "--output", f"/{output}")
-        job = find_workspace(self.root).places()
-        name = max(one.id for one in job)
+        name = self.propose(title, output, *criteria)
         self.person("agree", name)
         self.run("start", name)
         return name
+
+    def propose(self, title: str, output: str, *criteria: str) -> str:
+        """A job that nobody has agreed to; its id."""
+        given = [word for criterion in criteria or (JUDGED,) for word in ("--criterion", criterion)]
+        self.run("add", title, *given, "--output", f"/{output}")
+        return max(place.id for place in find_workspace(self.root).places())
 
     def write(self, name: str, text: str) -> None:
         path = self.root / name
@@ -164,7 +167,11 @@ def test_people_who_overrule_the_judge_change_its_verdict_on_the_next_job(projec
     jobs: dict[str, bool] = {}
     for number in range(24):
         flawed = number % 2 == 1
-        jobs[_written(project, number, good[number], flawed=flawed)] = flawed
+        jobs[_planned(project, number, good[number], flawed=flawed)] = flawed
+    project.person("agree")
+    for job in jobs:
+        project.run("start", job)
+        project.run("complete", job, status=None)
     assert project.judged(max(jobs)).data["verdict"] == "pass"
     passed = [job for job in jobs if project.judged(job).data["verdict"] == "pass"]
     assert len(passed) >= 20
@@ -195,17 +202,16 @@ def test_people_who_overrule_the_judge_change_its_verdict_on_the_next_job(projec
     assert after.data["guidance_step"] == second["guidance_step"] > before.data["guidance_step"]
     assert "placeholder" in after.data["reason"]
     assert str(second["guidance_step"]) in project.run("log", "-n", "500")
-    job = _written(project, 90, good[31], flawed=False, complete=False)
+    job = project.add("Report 90", "out/90.md")
+    project.write("out/90.md", f"{good[31]}\n")
     assert f"<promise>{job}-DONE</promise>" in project.run("complete", job)
     project.run("audit")
 
 
-def _written(project: Project, number: int, text: str, *, flawed: bool, complete: bool = True) -> str:
-    """A job with its report written, and judged."""
-    job = project.add(f"Report {number}", f"out/{number}.md")
+def _planned(project: Project, number: int, text: str, *, flawed: bool) -> str:
+    """A job that nobody has agreed to, with its report written."""
+    job = project.propose(f"Report {number}", f"out/{number}.md")
     project.write(f"out/{number}.md", f"{text}\n{FLAWS[number % 3]}\n" if flawed else f"{text}\n")
-    if complete:
-        project.run("complete", job, status=None)
     return job
 
 

@@ -29,7 +29,7 @@ DOCUMENTED = (
     "donewhen.cli",
 )
 
-pytestmark = [pytest.mark.wheel, pytest.mark.xdist_group("wheel")]
+pytestmark = [pytest.mark.installs, pytest.mark.xdist_group("wheel")]
 
 
 UV = shutil.which("uv")

@@ -17,6 +17,7 @@ from verify_kit import HONEST, Shop
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from sentences import assert_sentences
 
+pytestmark = pytest.mark.installs
 HERE = Path(__file__).parents[2]
 HIDDEN = {*AGENT_VARIABLES, "CI", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START", "COV_CORE_SOURCE"}
 
