@@ -20,12 +20,11 @@ from donewhen.jobs.record.projection import (
     adopted_fields,
     compare_fields,
     expected_fields,
-    finish_interrupted_write,
     last_writes,
     mismatches,
     pending_writes,
-    record_and_project,
 )
+from donewhen.jobs.record.writing import writing
 from sentences import assert_sentences
 
 NEW: dict[str, Any] = {"work_item_id": "WI-20260214-001", "title": "x", **PROJECTED}
@@ -237,8 +236,9 @@ def the_job(workspace: Workspace) -> Job:
 def write(workspace: Workspace, **writes: Any) -> Entry:
     job = the_job(workspace)
     by = Approval(Actor("gate", "agent"))
-    found, after = record_and_project(workspace, job.id, job.document, job.path, "evaluated", {"score": 7}, by, writes)
-    assert after.fields == the_job(workspace).document.fields
+    with writing(workspace, job.path) as plan:
+        found = plan.append("evaluated", {"score": 7}, by, writes)
+        assert plan.document.fields == the_job(workspace).document.fields
     return found
 
 
@@ -277,11 +277,10 @@ def test_the_ledger_is_written_before_the_file(workspace: Workspace, monkeypatch
 def test_a_repair_finishes_the_write_and_is_not_needed_twice(workspace: Workspace) -> None:
     job = the_job(workspace)
     before = job.path.read_bytes()
-    found = write(workspace, reward_last_score=7, truth_last_status="pass")
+    write(workspace, reward_last_score=7, truth_last_status="pass")
     after = job.path.read_bytes()
     job.path.write_bytes(before)
-    assert finish_interrupted_write(workspace, job.document, job.path, [found]).fields["reward_last_score"] == 7
-    assert job.path.read_bytes() == after
-    document = the_job(workspace).document
-    assert finish_interrupted_write(workspace, document, job.path, [found]) is document
-    assert job.path.read_bytes() == after
+    for _ in range(2):
+        with writing(workspace, job.path) as plan:
+            assert plan.document.fields["reward_last_score"] == 7
+        assert job.path.read_bytes() == after

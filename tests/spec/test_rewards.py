@@ -31,7 +31,8 @@ from donewhen.jobs.lifecycle.start import StartResult, start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import STAKES, STATUSES, FieldError, Job
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.record.projection import mismatches, record_and_project
+from donewhen.jobs.record.projection import mismatches
+from donewhen.jobs.record.writing import writing
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 ADA = Approval(Actor("ada", "person"))
@@ -90,9 +91,8 @@ class Project:
             self.workspace, self.workspace.project(), self.read(job), self.workspace.ledger.read(job.id).entries
         ).marks()
         seen = {"repo": "octo/demo", "number": 7, "url": "", "wanted": wanted, "observed": {**wanted, **otherwise}}
-        record_and_project(
-            self.workspace, job.id, self.read(job).document, job.path, "mirrored", seen, Approval(BOT), {}
-        )
+        with writing(self.workspace, job.path) as plan:
+            plan.append("mirrored", seen, Approval(BOT))
 
     def spend(self, job: Job) -> Completion:
         """Try to complete until the budget is gone."""

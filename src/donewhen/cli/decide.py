@@ -11,7 +11,6 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import approver_options, ask_for_approval, find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.jobs.board.views import update_views
 from donewhen.jobs.contract.decisions import Decision, DecisionKind, DecisionRecord, decide
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.job import STAKES
@@ -79,7 +78,6 @@ def command(
             ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "The word didn't match. Nothing was decided.")
         )
     decided = decide(workspace, found, decision, approval)
-    update_views(workspace, workspace.job_at(found.path))
     return show_decision(output, decided)
 
 

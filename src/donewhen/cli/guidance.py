@@ -17,7 +17,6 @@ from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.board.views import update_views
 from donewhen.jobs.judge.missions import AcceptedGuidance, accepted_guidance, gate_mission_name
 from donewhen.jobs.judge.missions import accept_guidance as accept_guidance
 from donewhen.jobs.ledger.approval import detected_agent, unproved_actor
@@ -214,7 +213,6 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
         finding = Finding(FindingCode.NOT_DECIDED, "The word didn't match. The gates use the same guidance as before.")
         return output.fail(ExitCode.GATE_FAILED, finding)
     counts = accept_guidance(workspace, name, found, chosen, approval)
-    update_views(workspace)
     data |= {"accepted": counts, "by": approval.by._asdict(), "changes": [change._asdict() for change in changes]}
     if counts:
         output.say(f"✓ The gates use step {chosen.step}.", fg="green")

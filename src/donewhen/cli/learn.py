@@ -17,7 +17,6 @@ from donewhen.cli._missions import mission_argument
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
-from donewhen.jobs.board.views import update_views
 from donewhen.jobs.contract.agreement import project_agreement
 from donewhen.jobs.judge.missions import accept_guidance, accepted_guidance, gate_mission_name
 from donewhen.jobs.ledger.approval import Approval, unproved_actor
@@ -186,7 +185,6 @@ def _followed(mission: Mission, learned: LearnResult) -> Followed | None:
     if guidance is not None and workspace.settings().judge.trial_accepts and _was_tried(workspace, name, learned):
         # Without an agreed `judge.trial_accepts`, the entry has no effect.
         accept_guidance(workspace, name, mission, guidance, Approval(unproved_actor()), run=learned.prepared.id)
-        update_views(workspace)
     known = accepted_guidance(workspace, name, mission)
     return Followed(known.step, known.hash == mission.guidance().hash)
 

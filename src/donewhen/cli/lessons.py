@@ -14,7 +14,6 @@ from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.survey import survey_jobs
-from donewhen.jobs.board.views import update_views
 from donewhen.jobs.ledger.approval import is_at_terminal, unproved_actor
 from donewhen.jobs.ledger.entry_content import LessonNote
 from donewhen.jobs.lessons.lesson_file import Lesson, lessons_path, read_lessons
@@ -232,7 +231,6 @@ def _answered(output: Output, project: Path | None, lesson: str, job: str | None
     workspace = find_project(project)
     found = _one_job(workspace, job)
     entry = answer_lesson(workspace, lesson, found, how, said, unproved_actor())
-    update_views(workspace, workspace.job_at(found.path))
     output.say(f"{found.id}: {lesson} {how.replace('_', ' ')}: {entry.read_as(LessonNote).said}", fg="green")
     return output.finish(ExitCode.PASS, {"job": found.id, **dict(entry.data), "entry": entry.hash})
 
@@ -259,8 +257,6 @@ def _asked(output: Output, name: str, given: str | None) -> str:
 
 def _print_kept(output: Output, workspace: Workspace, kept: RecordedLesson) -> ExitCode:
     lesson = kept.lesson
-    if kept.recorded:
-        update_views(workspace, *(workspace.job(name) for name in kept.recorded))
     output.say(f"{lesson.id}  {workspace.where(lessons_path(workspace))}:{lesson.line}", bold=True)
     if kept.recorded:
         output.say(f"  recorded for {_listed(kept.recorded)}", fg="green")

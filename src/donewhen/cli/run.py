@@ -12,7 +12,6 @@ from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.plain_text import plain_text
-from donewhen.jobs.board.views import update_views
 from donewhen.jobs.evidence.commands import EvidenceRun, run_as_evidence
 from donewhen.jobs.evidence.requirements import Requirement, is_required_evidence, requirement_for, requirements_of
 from donewhen.jobs.gates.evidence_status import collect_evidence
@@ -21,6 +20,7 @@ from donewhen.jobs.ledger.entry_content import CommandRun, Ran
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.writing import operation
 
 _TAIL = 15
 _NUMBERS = ("passed", "failed", "skipped", "coverage")
@@ -59,24 +59,13 @@ def command(
     workspace = find_project(project)
     found = workspace.job(job)
     only = None if criterion is None else requirement_for(found, criterion)
-    if argv:
-        results = [_one_command(output, workspace, found, argv, only, again, timeout)]
-    else:
-        _something(found, only)
-        chosen = (only,) if only is not None else requirements_of(found)
-        results = []
-        for requirement in chosen:
-            if requirement.check.kind in ("run", "file"):
-                with output.progress(requirement.evidence):
-                    results += [
-                        (requirement.evidence, ran)
-                        for _, ran in collect_evidence(
-                            workspace, found, unproved_actor(), again=again, only=requirement
-                        )
-                    ]
-                _tell(output, *results[-1])
-        results += _judged(output, workspace, found, only, again)
-    update_views(workspace, workspace.job_at(found.path))
+    with operation(workspace, create=True):
+        if argv:
+            results = [_one_command(output, workspace, found, argv, only, again, timeout)]
+        else:
+            _something(found, only)
+            results = _checks(output, workspace, found, only, again)
+            results += _judged(output, workspace, found, only, again)
     findings = [
         Finding(FindingCode.EVIDENCE_FAILED, f"The check failed: {text}.", found.id, f"donewhen why {found.id}")
         for text, ran in results
@@ -84,6 +73,20 @@ def command(
     ]
     data = {"job": found.id, "runs": [_data(text, ran) for text, ran in results]}
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
+
+
+def _checks(
+    output: Output, workspace: Workspace, job: Job, only: Requirement | None, again: bool
+) -> list[tuple[str, EvidenceRun]]:
+    """Run the commands and file checks of a job, or one of them."""
+    results: list[tuple[str, EvidenceRun]] = []
+    for requirement in (only,) if only is not None else requirements_of(job):
+        if requirement.check.kind in ("run", "file"):
+            with output.progress(requirement.evidence):
+                runs = collect_evidence(workspace, job, unproved_actor(), again=again, only=requirement)
+                results += [(requirement.evidence, run) for _, run in runs]
+            _tell(output, *results[-1])
+    return results
 
 
 def _judged(

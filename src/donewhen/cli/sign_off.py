@@ -11,7 +11,6 @@ from donewhen.cli._jobs import approver_options, ask_for_approval, find_project,
 from donewhen.cli._output import Finding, Output
 from donewhen.cli.decide import show_decision
 from donewhen.foundation.errors import ExitCode
-from donewhen.jobs.board.views import update_views
 from donewhen.jobs.gates.evidence_status import manual_requirement, sign_off
 from donewhen.jobs.ledger.finding_codes import FindingCode
 
@@ -41,5 +40,4 @@ def command(
             ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "The word didn't match. Nothing was signed off.")
         )
     signed = sign_off(workspace, found, criterion, reason, approval)
-    update_views(workspace, workspace.job_at(found.path))
     return show_decision(output, signed)

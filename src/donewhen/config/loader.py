@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
@@ -36,11 +37,14 @@ _TABLES: dict[str, type[Any]] = {
 }
 
 
-def load(start: Path) -> Settings:
-    """Load the settings for ``start``: from it or its nearest parent that has settings, or else the defaults."""
+def load(start: Path, *, read: Callable[[Path], bytes] = Path.read_bytes) -> Settings:
+    """Load the settings for ``start``: from it or its nearest parent that has settings, or else the defaults.
+
+    ``read`` reads a file.
+    """
     first = start.resolve()
     for folder in (first, *first.parents):
-        settings = _load_folder(folder, trusted=folder == first)
+        settings = _load_folder(folder, read, trusted=folder == first)
         if settings is not None:
             return settings
         if (folder / ".git").exists():
@@ -61,10 +65,10 @@ def has_settings(folder: Path) -> bool:
     return os.path.lexists(folder / CONFIG_FILE)
 
 
-def _load_folder(folder: Path, *, trusted: bool) -> Settings | None:
+def _load_folder(folder: Path, read: Callable[[Path], bytes], *, trusted: bool) -> Settings | None:
     own, project = folder / CONFIG_FILE, folder / PROJECT_FILE
-    own_table = _parse_file(own)
-    project_table = _parse_file(project)
+    own_table = _parse_file(own, read)
+    project_table = _parse_file(project, read)
     shared = None
     if project_table is not None:
         tools = project_table.get("tool", {})
@@ -95,9 +99,9 @@ def _check_owner(path: Path) -> Path:
     return path
 
 
-def _parse_file(path: Path) -> dict[str, Any] | None:
+def _parse_file(path: Path, read: Callable[[Path], bytes]) -> dict[str, Any] | None:
     try:
-        text = path.read_bytes()
+        text = read(path)
     except FileNotFoundError:
         if path.is_symlink():
             raise ConfigError("The file is a broken symlink.", where=str(path)) from None

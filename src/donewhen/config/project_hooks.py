@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,33 +36,44 @@ def our_hooks(data: Json) -> Iterator[tuple[str, Json, Json]]:
                     yield event, group, hook
 
 
+class HookFiles:
+    """The settings files of agent runtimes in a project, each read once; an unreadable file has no hooks."""
+
+    def __init__(self, root: Path, *, read: Callable[[Path], bytes] = Path.read_bytes) -> None:
+        self._files = {file: _read_json(root / file, read) for file in (*PROJECT_HOOK_FILES, *LOCAL_HOOK_FILES)}
+
+    @property
+    def hooks(self) -> tuple[ProjectHook, ...]:
+        """The donewhen hooks in the files that belong to the project."""
+        return tuple(
+            ProjectHook(file, event, str(group.get("matcher", "")), str(hook["command"]), _seconds(hook.get("timeout")))
+            for file in PROJECT_HOOK_FILES
+            for event, group, hook in our_hooks(self._files[file])
+        )
+
+    @property
+    def disabling(self) -> str | None:
+        """The first file that disables all hooks of its runtime, or None."""
+        return next((file for file, data in self._files.items() if data.get("disableAllHooks") is True), None)
+
+
 def project_hooks(root: Path) -> tuple[ProjectHook, ...]:
-    """The donewhen hooks in the project's files; an unreadable file has none."""
-    return tuple(
-        ProjectHook(file, event, str(group.get("matcher", "")), str(hook["command"]), _seconds(hook.get("timeout")))
-        for file in PROJECT_HOOK_FILES
-        for event, group, hook in our_hooks(_read_json(root / file))
-    )
-
-
-def are_hooks_disabled(root: Path) -> bool:
-    """Whether a file of the project disables all hooks of its runtime."""
-    return file_disabling_hooks(root) is not None
+    """The donewhen hooks in the project's files."""
+    return HookFiles(root).hooks
 
 
 def file_disabling_hooks(root: Path) -> str | None:
     """The first file of the project that disables all hooks of its runtime, or None."""
-    files = (*PROJECT_HOOK_FILES, *LOCAL_HOOK_FILES)
-    return next((file for file in files if _read_json(root / file).get("disableAllHooks") is True), None)
+    return HookFiles(root).disabling
 
 
 def _seconds(value: object) -> int:
     return value if type(value) is int else 0
 
 
-def _read_json(path: Path) -> Json:
+def _read_json(path: Path, read: Callable[[Path], bytes]) -> Json:
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read(path))
     except (OSError, ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}

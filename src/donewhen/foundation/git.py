@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,11 @@ _SAFE = (
     *("-c", "core.bare=false", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
     *("-c", "log.showSignature=false", "-c", "trailer.separators=:"),
 )
+
+
+# The index and the tracked files of the repositories that this process has asked about.
+_TRACKED: dict[Path, tuple[bytes, tuple[str, ...]]] = {}
+_MAX_KEPT = 8
 
 
 class GitError(DonewhenError):
@@ -72,6 +78,41 @@ def worktree_root(folder: Path) -> Path | None:
     """The root of the work tree that contains a folder."""
     output = git(folder, "rev-parse", "--show-toplevel")
     return None if output is None else Path(os.fsdecode(output.rstrip(b"\n")))
+
+
+def tracked_files(folder: Path) -> tuple[Path, list[str]] | None:
+    """The root of the work tree that contains a folder, and the files that git tracks in it; None without git.
+
+    git is asked again only if its index has changed since: the names depend on nothing else.
+    """
+    top = repository_root(folder)
+    if top is None:
+        return None
+    index = _index_digest(top)
+    known = _TRACKED.get(top)
+    if index is not None and known is not None and known[0] == index:
+        return top, [*known[1]]
+    listed = git(top, "ls-files", "-z", "--recurse-submodules")
+    if listed is None:
+        return None
+    names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+    # If the index was written meanwhile, it is not known which of the two git has read.
+    if index is not None and index == _index_digest(top):
+        if len(_TRACKED) >= _MAX_KEPT:
+            _TRACKED.pop(next(iter(_TRACKED)), None)
+        _TRACKED[top] = (index, tuple(names))
+    return top, names
+
+
+def _index_digest(top: Path) -> bytes | None:
+    """A hash of the repository's index; None if the tracked files depend on more than that file."""
+    try:
+        if (top / ".gitmodules").exists() or not (top / ".git").is_dir():
+            return None
+        with (top / ".git" / "index").open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError:
+        return None
 
 
 def committed_files(top: Path, folder: str) -> Iterator[tuple[str, bytes]]:

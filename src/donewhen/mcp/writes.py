@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.board.views import update_views
 from donewhen.jobs.evidence.requirements import Requirement, requirement_for, requirements_of
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.ledger.approval import unproved_actor
@@ -15,6 +14,7 @@ from donewhen.jobs.lifecycle.setting_aside import record_dispute, set_job_aside
 from donewhen.jobs.lifecycle.start import start_job as start
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.writing import operation
 from donewhen.mcp.answers import CompletionAnswer, EvidenceAnswer, EvidenceItem, GivenLesson, RestAnswer, StartAnswer
 from donewhen.mcp.call_context import CallContext, is_runnable
 from donewhen.mcp.params import AskPersonParams, BlockJobParams, DisputeParams, JobParam, RunEvidenceParams
@@ -48,8 +48,8 @@ def run_evidence(call: CallContext, params: RunEvidenceParams) -> EvidenceAnswer
     only = None if params.criterion is None else requirement_for(job, params.criterion)
     chosen = _runnable_requirements(job, only)
     on_progress = call.progress(job)
-    seen = dict(
-        collect_evidence(
+    with operation(workspace, create=True):
+        collected = collect_evidence(
             workspace,
             job,
             unproved_actor(),
@@ -58,12 +58,11 @@ def run_evidence(call: CallContext, params: RunEvidenceParams) -> EvidenceAnswer
             lenient=only is None,
             on_progress=on_progress,
         )
-    )
+    seen = dict(collected)
     runs = [
         evidence_item(requirement, seen[requirement]) if requirement in seen else _not_run(workspace, job, requirement)
         for requirement in chosen
     ]
-    update_views(workspace, workspace.job_at(job.path))
     passed = all(run.passed for run in runs)
     step = f"donewhen complete {job.id}" if passed and only is None else f"donewhen next {job.id}"
     return EvidenceAnswer(job.id, passed, runs, step)

@@ -7,7 +7,6 @@ from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.jobs.board.survey import survey_jobs
-from donewhen.jobs.board.views import update_views
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.judge.missions import find_mission
@@ -17,7 +16,7 @@ from donewhen.jobs.ledger.entry_content import Overridden
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.lifecycle.invalidation import invalidate_jobs
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.jobs.record.writing import writing
 from donewhen.judging.labels import JudgeStatement, add_label, label_for, read_label_log, update_tickets
 from donewhen.judging.ticket import Ticket
 from donewhen.learning.running.pool_store import record_answer
@@ -113,7 +112,6 @@ def _record_on_job(
         if done and counts and verdict == "fail":
             # Jobs that depend on it are invalidated too.
             invalidate_jobs(workspace, approval_policy(workspace), approval.by)
-    update_views(workspace, workspace.job_at(job.path))
     key = _label_ticket(workspace, item, verdict, approval, reason, entry) if counts else None
     effect = "it is recorded, but does not count." if not counts else _effect(item, verdict, job.id, past=past)
     return RecordedVerdict(entry, counts, key, f"{job.id} {criterion}: {verdict}; {effect}")
@@ -146,7 +144,6 @@ def _record_on_mission(
     workspace: Workspace, item: ReviewItem, verdict: Verdict, approval: Approval, reason: str
 ) -> RecordedVerdict:
     entry = _record_on_project(workspace, item, verdict, approval, reason)
-    update_views(workspace)
     if not is_approval(entry, workspace.project().id, approval_policy(workspace)):
         return RecordedVerdict(entry, False, None, "It is recorded, but does not count.")
     if item.kind == "hypothesis":
@@ -166,14 +163,10 @@ def _record_on_project(
     workspace: Workspace, item: ReviewItem, verdict: Verdict, approval: Approval, reason: str
 ) -> Entry:
     path = workspace.project_file
-    with workspace.locked(path):
-        project = workspace.project()
-        document = finish_interrupted_write(
-            workspace, workspace.read(path), path, workspace.ledger.read(project.id).entries
-        )
+    with writing(workspace, path) as plan:
         value = {"asked": item.kind, "mission": item.mission, "key": item.key, "subject": item.subject}
         data = {"decision": REVIEWED, "reason": reason.strip() or item.kind, "value": {**value, "verdict": verdict}}
-        return record_and_project(workspace, project.id, document, path, "decided", data, approval, {})[0]
+        return plan.append("decided", data, approval)
 
 
 def _label_ticket(

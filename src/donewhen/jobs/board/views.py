@@ -3,7 +3,7 @@ them, one job at a time, so that the cost does not grow with the number of jobs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +37,7 @@ from donewhen.jobs.ledger.ledger import Chain, verify_chain
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.job import STATUSES, Job, Project, read_job
+from donewhen.jobs.plan.snapshot import Snapshot
 from donewhen.jobs.plan.workspace import PLAN, Workspace
 from donewhen.jobs.record.parents import parent_plans
 from donewhen.jobs.record.projection import mismatches
@@ -91,6 +92,8 @@ def update_views(workspace: Workspace, *jobs: Job) -> None:
     workspace.prepare()
     with locked(_lock_path(workspace)):
         # Read inside the lock: other processes may have updated the views, and their changes must not be lost.
+        if isinstance(workspace, Snapshot):
+            workspace.forget_changed()
         project_state = _read_project(workspace)
         project = project_state.project
         board = decode_board(_read_bytes(dashboard_path(workspace)))
@@ -108,6 +111,19 @@ def update_views(workspace: Workspace, *jobs: Job) -> None:
         events = [event for event in board.events if event.chain not in names]
         events += [event for name in names for event in _events(name, chains.get(name) or workspace.ledger.read(name))]
         _write_views(workspace, board_of(project_state.about, records, events, unread, STATUSES))
+
+
+def refresh_views(workspace: Workspace, paths: Sequence[Path], *, create: bool) -> None:
+    """Update the views after these plans were written; without ``create``, only if there are views."""
+    if not create and not dashboard_path(workspace).exists():
+        return
+    jobs = []
+    for path in paths:
+        if path.parent.parent.name == "jobs" and path != workspace.project_file:
+            # A job that can't be read is shown as such when the views are built anew.
+            with suppress(DonewhenError):
+                jobs.append(workspace.job_at(path))
+    update_views(workspace, *jobs)
 
 
 def rebuild_views(workspace: Workspace) -> Board:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from donewhen.config.agent_runtimes import PROJECT_HOOK_FILES
@@ -33,10 +34,12 @@ from donewhen.jobs.ledger.ledger import Actor, Chain, Entry
 from donewhen.jobs.plan.criteria import Criterion
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job, Project
-from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.plan.snapshot import snapshot_of
+from donewhen.jobs.plan.workspace import SETTINGS, Workspace
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.parents import mark_parents_in_progress
-from donewhen.jobs.record.projection import finish_interrupted_write, pending_writes, record_and_project
+from donewhen.jobs.record.projection import pending_writes
+from donewhen.jobs.record.writing import Writing, operation, writing
 
 AgreementState = Literal["agreed", "unsealed", "voided", "proposed"]
 
@@ -187,22 +190,24 @@ def agreement_proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[Agre
 
 def agree(workspace: Workspace, proposal: AgreementProposal, approval: Approval, *, notes: str = "") -> Entry:
     """Seal the proposed terms, if they are still current. An agreement by an agent is recorded without effect."""
+    with operation(workspace):
+        return _agree(workspace, proposal, approval, notes)
+
+
+def _agree(workspace: Workspace, proposal: AgreementProposal, approval: Approval, notes: str) -> Entry:
     policy = approval_policy(workspace)
-    with workspace.locked(proposal.plan.path):
-        document = workspace.read(proposal.plan.path)
-        before = workspace.ledger.read(proposal.chain)
-        document = finish_interrupted_write(workspace, document, proposal.plan.path, before.entries)
+    with writing(workspace, proposal.plan.path, proposal.chain) as plan:
         # What does not count now must not start to count if the policy changes later.
         how = "agreed" if approval.counts(policy) else "said"
         data: dict[str, Any] = {"how": how, "terms": proposal.agreement.terms}
         data["hash"] = terms_hash(proposal.agreement.terms)
         if notes:
             data["notes"] = notes
-        begun = any(_has_begun(entry.content) for entry in before.entries)
+        begun = any(_has_begun(entry.content) for entry in plan.entries)
         if how == "agreed" and not begun and isinstance(proposal.plan, Job) and proposal.plan.status == "planned":
             # Outputs that exist before the start are not this job's work.
             data["outputs"] = dict(output_manifest(workspace, proposal.plan).files)
-        if _terms_now(workspace, proposal) != proposal.agreement.terms:
+        if _terms_now(plan.snapshot, proposal) != proposal.agreement.terms:
             raise DonewhenError(
                 "The plan changed while it was being reviewed. Nothing was agreed.",
                 where=workspace.where(proposal.plan.path),
@@ -215,9 +220,7 @@ def agree(workspace: Workspace, proposal: AgreementProposal, approval: Approval,
             writes = {"agreement_status": "agreed", "agreed_at": now, "agreed_by": who, "updated_at": now}
             if notes and proposal.plan.path == workspace.project_file:
                 writes["agreed_notes"] = notes
-        entry = record_and_project(
-            workspace, proposal.chain, document, proposal.plan.path, "agreed", data, approval, writes
-        )[0]
+        entry = plan.append("agreed", data, approval, writes)
     if how == "agreed" and isinstance(proposal.plan, Job) and proposal.plan.status != "cancelled":
         # The workstream and the project were done without this job.
         _reopen_parents(workspace, proposal.plan, policy, approval.by)
@@ -236,19 +239,31 @@ def _reopen_parents(workspace: Workspace, job: Job, policy: Policy, by: Actor) -
 def seal_tightened_terms(workspace: Workspace, job: Job, by: Actor) -> tuple[Entry, ...]:
     """Seal additions and tightenings of the job and its project, so that they can't be removed unnoticed."""
     sealed: list[Entry] = []
-    for proposal in agreement_proposals(workspace, [job]):
-        if _is_only_tightened(proposal.agreement):
-            with workspace.locked(proposal.plan.path):
-                path = proposal.plan.path
-                finish_interrupted_write(
-                    workspace, workspace.read(path), path, workspace.ledger.read(proposal.chain).entries
-                )
+    for chain, plan, agreement in _agreements(snapshot_of(workspace), job.path):
+        if _is_only_tightened(agreement):
+            with writing(workspace.live, plan.path, chain) as open_plan:
                 # Read again under the lock: another process may have sealed or loosened it.
-                reread = agreement_proposals(workspace, [workspace.job_at(job.path)])
-                current = next(candidate for candidate in reread if candidate.chain == proposal.chain)
-                if _is_only_tightened(current.agreement):
-                    sealed.append(_append_seal(workspace, current, by))
+                agreements = _agreements(open_plan.snapshot, job.path)
+                current = next(found for name, _, found in agreements if name == chain)
+                if _is_only_tightened(current):
+                    sealed.append(_append_seal(open_plan, current, by))
     return tuple(sealed)
+
+
+def seal_tightened_job(plan: Writing, by: Actor) -> None:
+    """The same for a job alone, whose lock is held."""
+    *_, (_, _, agreement) = _agreements(plan.snapshot, plan.job.path)
+    if _is_only_tightened(agreement):
+        _append_seal(plan, agreement, by)
+
+
+def _agreements(workspace: Workspace, path: Path) -> Iterator[tuple[str, Job | Project, Agreement]]:
+    """The agreements of the project and of the job at ``path``."""
+    project = workspace.project()
+    agreed_project = project_agreement(workspace, project)
+    yield project.id, project, agreed_project
+    job = workspace.job_at(path)
+    yield job.id, job, job_agreement(job, workspace.ledger.read(job.id), agreed_project)
 
 
 def location_of_change(change: TermsChange, plan: Job | Project, where: str, settings: Settings) -> str:
@@ -298,11 +313,11 @@ def _is_only_tightened(agreement: Agreement) -> bool:
     return agreement.state == "agreed" and bool(agreement.changes)
 
 
-def _append_seal(workspace: Workspace, proposal: AgreementProposal, by: Actor) -> Entry:
-    terms = proposal.agreement.terms
-    changes = [change._asdict() for change in proposal.agreement.changes]
+def _append_seal(plan: Writing, agreement: Agreement, by: Actor) -> Entry:
+    terms = agreement.terms
+    changes = [change._asdict() for change in agreement.changes]
     data = {"how": "tightened", "terms": terms, "hash": terms_hash(terms), "changes": changes}
-    return workspace.ledger.append(proposal.chain, "agreed", data, by)
+    return plan.append("agreed", data, Approval(by))
 
 
 def _terms_now(workspace: Workspace, proposal: AgreementProposal) -> Terms:
@@ -313,8 +328,11 @@ def _terms_now(workspace: Workspace, proposal: AgreementProposal) -> Terms:
 
 
 def _project_terms(workspace: Workspace, project: Project) -> Terms:
-    settings = workspace.settings()
-    return project_terms(project, settings, mission_folders(workspace.root, settings))
+    def read() -> Terms:
+        settings = workspace.settings()
+        return project_terms(project, settings, mission_folders(workspace.root, settings), read=workspace.read_file)
+
+    return workspace.once((SETTINGS, project.id, project.criteria, project.github_enabled, project.github_repo), read)
 
 
 def _decided_terms(decision: TermsDecided) -> Terms:

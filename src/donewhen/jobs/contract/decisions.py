@@ -14,7 +14,7 @@ from donewhen.jobs.plan.job import BUDGETS, TARGETS, Job, Stakes
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.parents import mark_parents_in_progress
-from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.jobs.record.writing import operation, writing
 
 DecisionKind = Literal["raise_budget", "rescope", "split", "stakes", "target", "cancel", "sign_off"]
 
@@ -39,11 +39,14 @@ def decide(workspace: Workspace, job: Job, decision: Decision, approval: Approva
     """Record a decision and apply it. A decision by an agent is only recorded, as a proposal."""
     if not decision.reason.strip():
         raise UsageError("A decision needs a reason.", next_step='Give one with --reason "…".')
-    with workspace.locked(job.path):
-        chain = workspace.ledger.read(job.id)
-        document = finish_interrupted_write(workspace, workspace.read(job.path), job.path, chain.entries)
-        job = workspace.job_at(job.path)
-        about_project = project_agreement(workspace, workspace.project())
+    with operation(workspace):
+        return _decide(workspace, job, decision, approval)
+
+
+def _decide(workspace: Workspace, job: Job, decision: Decision, approval: Approval) -> DecisionRecord:
+    with writing(workspace, job.path, job.id) as plan:
+        chain, job = plan.chain, plan.job
+        about_project = project_agreement(plan.snapshot, plan.snapshot.project())
         policy = Policy.of(about_project.seal.terms if about_project.seal else None)
         agreed = job_agreement(job, chain, about_project).seal
         terms = _new_terms(job, decision, agreed.terms["max_iterations"] if agreed else job.max_iterations)
@@ -59,7 +62,7 @@ def decide(workspace: Workspace, job: Job, decision: Decision, approval: Approva
         changed = {**terms, **effects} if approval.counts(policy) else {}
         writes = {**changed, "updated_at": workspace.now()} if approval.counts(policy) else {}
         before = history_of(job.id, chain.entries, policy)
-        entry, _ = record_and_project(workspace, job.id, document, job.path, "decided", data, approval, writes)
+        entry = plan.append("decided", data, approval, writes)
     counts = is_approval(entry, job.id, policy)
     if counts and effects and (before.completed is not None or before.status == "cancelled"):
         mark_parents_in_progress(workspace, job, policy, approval.by, begin=False)

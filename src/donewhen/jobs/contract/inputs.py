@@ -14,9 +14,10 @@ from typing import NamedTuple, Protocol
 from donewhen.config.state_folder import FOLDER
 from donewhen.foundation.canonical import digest, digest_of
 from donewhen.foundation.errors import ConfigError, DonewhenError
-from donewhen.foundation.git import git, worktree_root
+from donewhen.foundation.git import tracked_files
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.plan.workspace import PLAN, Form, Workspace
+from donewhen.jobs.plan.snapshot import Snapshot
+from donewhen.jobs.plan.workspace import PLAN, Form, Key, Workspace
 
 MISSING = "missing"
 _CHUNK = 1 << 18
@@ -62,10 +63,26 @@ class DeclaresFiles(Protocol):
 
 def input_manifest(workspace: Workspace, job: Job) -> Manifest:
     """The current inputs of a job, and the outputs of the jobs that it depends on."""
+    return workspace.once(_manifest_key(job), lambda: _input_manifest(workspace, job, workspace.content_hashes()))
+
+
+def input_manifest_now(workspace: Workspace, job: Job) -> Manifest:
+    """The inputs as they are now, also for a snapshot, which has these from then on."""
+    manifest = _input_manifest(workspace, job, {})
+    if isinstance(workspace, Snapshot):
+        workspace.put_computed(_manifest_key(job), manifest)
+    return manifest
+
+
+def _manifest_key(job: Job) -> Key:
+    return "inputs", job.path, job.inputs, job.outputs, job.depends_on
+
+
+def _input_manifest(workspace: Workspace, job: Job, known: Mapping[str, str]) -> Manifest:
     upstream = upstream_manifest(workspace, job).files
     if job.inputs:
         return Manifest({**upstream, **declared_manifest(workspace, job).files}, declared=True)
-    tree = {_unicode(name): hash_file(path) for name, path in tracked_tree(workspace)}
+    tree = {_unicode(name): known.get(path) or hash_file(path) for name, path in tracked_tree(workspace)}
     # The job's own outputs are new and often not tracked by git yet. The gates report paths that leave the project.
     own: dict[str, str] = {}
     with suppress(ConfigError):
@@ -159,13 +176,11 @@ def tracked_tree(workspace: Workspace) -> Iterator[tuple[str, str]]:
 
     Without git, if git fails, or if it tracks no file of the project: all files of the project.
     """
-    top = worktree_root(workspace.root)
-    names: list[str] = []
+    tracked = tracked_files(workspace.root)
+    top, names = (None, []) if tracked is None else tracked
     inside = ""
-    if top is not None and workspace.root.is_relative_to(top):
-        listed = git(top, "ls-files", "-z", "--recurse-submodules") or b""
-        names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
-        inside = "" if top == workspace.root else f"{workspace.root.relative_to(top).as_posix()}/"
+    if top is not None and top != workspace.root:
+        inside = f"{workspace.root.relative_to(top).as_posix()}/"
     if top is None or not any(name.startswith(inside) for name in names):
         top, inside = workspace.root, ""
         names = [workspace.where(path) for path in walk_files(workspace.root)]

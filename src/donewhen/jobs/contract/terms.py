@@ -13,7 +13,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from donewhen.config.project_hooks import are_hooks_disabled, project_hooks
+from donewhen.config.project_hooks import HookFiles
 from donewhen.config.settings import Settings
 from donewhen.foundation.canonical import canonical_json, digest_of
 from donewhen.foundation.errors import ConfigError, DonewhenError
@@ -67,9 +67,16 @@ def job_terms(job: Job) -> Terms:
     }
 
 
-def project_terms(project: Project, settings: Settings, missions: Mapping[str, Path] | None = None) -> Terms:
+def project_terms(
+    project: Project,
+    settings: Settings,
+    missions: Mapping[str, Path] | None = None,
+    *,
+    read: Callable[[Path], bytes] = Path.read_bytes,
+) -> Terms:
     """The terms of a project: its criteria, and the parsed settings, hooks and judges. ``missions`` are the folders of
-    the judges' missions, by name."""
+    the judges' missions, by name; ``read`` reads a file."""
+    files = HookFiles(settings.root, read=read)
     terms = {
         "schema": PROJECT_TERMS,
         "project": project.id,
@@ -78,9 +85,9 @@ def project_terms(project: Project, settings: Settings, missions: Mapping[str, P
         "hooks": _sorted(
             f"{hook.file}: {hook.event}{f' ({hook.matcher})' if hook.matcher else ''}: "
             f"{hook.command} [{hook.timeout} s]"
-            for hook in project_hooks(settings.root)
+            for hook in files.hooks
         ),
-        "hooks_switched_off": are_hooks_disabled(settings.root),
+        "hooks_switched_off": files.disabling is not None,
         "baselines": _baselines(settings),
     }
     if project.github_enabled:

@@ -19,7 +19,7 @@ from donewhen.foundation.executables import Executable, resolve_executable, safe
 from donewhen.foundation.process import CommandResult, run_command, small_environment
 from donewhen.foundation.secrets import REDACTED, redact_secrets
 from donewhen.jobs.contract.agreement import seal_tightened_terms
-from donewhen.jobs.contract.inputs import Manifest, hash_file, input_manifest
+from donewhen.jobs.contract.inputs import Manifest, hash_file, input_manifest, input_manifest_now
 from donewhen.jobs.evidence.file_checks import checked_files, run_file_check
 from donewhen.jobs.evidence.requirements import is_required_evidence, requirements_of
 from donewhen.jobs.evidence.store import RECORD, EvidenceKey, EvidenceStore
@@ -30,7 +30,7 @@ from donewhen.jobs.plan.criteria import Check
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.execution_log import LoggedRun, log_run
-from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.jobs.record.writing import writing
 from donewhen.test_reports.junit import ReportError
 from donewhen.test_reports.run_reports import RunReport, read_reports
 
@@ -129,7 +129,7 @@ def run_as_evidence(
     started_at = workspace.now()
     limit = workspace.settings().jobs.command_timeout if timeout is None else timeout
     result, report, problem = _run_with_report(workspace, argv, before, limit)
-    after = input_manifest(workspace, job)
+    after = input_manifest_now(workspace, job)
     changed = sorted(
         name for name in {*before.inputs.files, *after.files} if before.inputs.files.get(name) != after.files.get(name)
     )
@@ -225,11 +225,9 @@ def evidence_store(workspace: Workspace) -> EvidenceStore:
 
 def append_run(workspace: Workspace, job: Job, data: Mapping[str, Any], by: Actor) -> Entry:
     """Append a run to the ledger; also seal the terms that were tightened since the last seal."""
-    seal_tightened_terms(workspace, workspace.job_at(job.path), by)
-    with workspace.locked(job.path):
-        entries = workspace.ledger.read(job.id).entries
-        document = finish_interrupted_write(workspace, workspace.read(job.path), job.path, entries)
-        return record_and_project(workspace, job.id, document, job.path, "ran", data, Approval(by), {})[0]
+    seal_tightened_terms(workspace, job, by)
+    with writing(workspace, job.path, job.id) as plan:
+        return plan.append("ran", data, Approval(by))
 
 
 def _run_with_report(

@@ -24,6 +24,7 @@ from donewhen.jobs.ledger.ledger import Chain, Entry
 from donewhen.jobs.lessons.lesson_use import LessonFact, lesson_fact
 from donewhen.jobs.plan.criteria import is_placeholder, markdown_sections
 from donewhen.jobs.plan.job import Job, Project
+from donewhen.jobs.plan.snapshot import snapshot_of
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History, history_of
 from donewhen.jobs.record.projection import Mismatch, mismatches
@@ -84,6 +85,7 @@ class Facts(NamedTuple):
 
 def facts_of(workspace: Workspace, job: Job) -> Facts:
     """Return the current facts of a job. Runs and writes nothing; earlier runs are compared by content."""
+    workspace = snapshot_of(workspace)
     project = workspace.project()
     agreed_project = project_agreement(workspace, project)
     policy = Policy.of(agreed_project.seal.terms if agreed_project.seal else None)

@@ -11,7 +11,7 @@ from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.entry_content import GuidanceAccepted
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.jobs.record.writing import writing
 
 if TYPE_CHECKING:
     from donewhen.judging.guidance import Guidance
@@ -97,19 +97,15 @@ def accept_guidance(
             f"{name} has no such guidance at step {guidance.step}.", next_step=f"donewhen guidance log {name}"
         )
     path = workspace.project_file
-    with workspace.locked(path):
-        project = workspace.project()
-        document = finish_interrupted_write(
-            workspace, workspace.read(path), path, workspace.ledger.read(project.id).entries
-        )
+    with writing(workspace, path) as plan:
         value: dict[str, Any] = {"mission": name, "step": guidance.step, "hash": guidance.hash}
         if run is not None:
             # An acceptance that does not count now must not count later, when trials become trusted.
-            seal = project_seal(workspace, project)
+            seal = project_seal(plan.snapshot, plan.snapshot.project())
             trusted = seal is not None and seal.terms.get("settings", {}).get("judge.trial_accepts") is True
             value |= {"run": run, "by_trial": trusted}
         message = f"guidance step {guidance.step} of {name}"
         data = {"decision": ACCEPTED, "reason": message, "value": value}
-        entry, _ = record_and_project(workspace, project.id, document, path, "decided", data, approval, {})
+        entry = plan.append("decided", data, approval)
     accepted = accepted_guidance(workspace, name, mission)
     return accepted.entry is not None and accepted.entry.hash == entry.hash

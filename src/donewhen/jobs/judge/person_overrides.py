@@ -21,7 +21,7 @@ from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.parents import mark_parents_in_progress
-from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.jobs.record.writing import operation, writing
 
 OverrideVerdict = Literal["pass", "fail"]
 _OVERRIDABLE = ("run", "file", "judge", "verification")
@@ -88,11 +88,25 @@ def override_gate(
             f"{criterion} is checked by hand, so there is nothing to override.",
             next_step=f'donewhen sign-off {job.id} --criterion {criterion} --reason "…"',
         )
-    with workspace.locked(job.path):
-        chain = workspace.ledger.read(job.id)
-        document = finish_interrupted_write(workspace, workspace.read(job.path), job.path, chain.entries)
-        policy = approval_policy(workspace)
-        subject = subject_of(workspace, job, requirement, chain.entries)
+    with operation(workspace):
+        return _override(workspace, job, requirement, verdict, reason, approval, seen, about)
+
+
+def _override(
+    workspace: Workspace,
+    job: Job,
+    requirement: Requirement,
+    verdict: OverrideVerdict,
+    reason: str,
+    approval: Approval,
+    seen: str | None,
+    about: Mapping[str, Any] | None,
+) -> OverrideRecord:
+    criterion = requirement.name
+    with writing(workspace, job.path, job.id) as plan:
+        chain = plan.chain
+        policy = approval_policy(plan.snapshot)
+        subject = subject_of(plan.snapshot, job, requirement, chain.entries)
         if seen is not None and subject != seen:
             raise UsageError(
                 f"{job.id} changed during the review. Nothing was recorded.",
@@ -115,7 +129,7 @@ def override_gate(
         reopened = counts and verdict == "fail" and history.completed is not None
         writes = resumed if counts and answered and history.status == "blocked" else {}
         writes = {**resumed, "completed_at": ""} if reopened else writes
-        entry, _ = record_and_project(workspace, job.id, document, job.path, "overridden", data, approval, writes)
+        entry = plan.append("overridden", data, approval, writes)
     if reopened:
         mark_parents_in_progress(workspace, job, policy, approval.by)
     return OverrideRecord(entry, is_approval(entry, job.id, policy))

@@ -51,6 +51,7 @@ FORMAT = 2
 """The format of new entries."""
 _FIELDS = frozenset(("seq", "prev", "type", "at", "by", "data", "hash"))
 _CHUNK = 8192
+_READ = 1 << 24
 _MAX_KEPT = 32
 _MAX_KEPT_BYTES = 200 * 1024 * 1024
 _TORN = "the last line is incomplete; the next event moves it to a .torn file"
@@ -154,37 +155,87 @@ class Chain(NamedTuple):
         return next((entry for entry in reversed(self.entries) if entry.type in kinds), None)
 
 
+class OpenChains:
+    """The files of chains that are kept open, so that an operation which uses one several times opens it once."""
+
+    def __init__(self) -> None:
+        self._descriptors: dict[Path, int] = {}
+
+    def open(self, path: Path, flags: int = 0) -> int:
+        """The descriptor of a file, for reading and writing."""
+        known = self._descriptors.get(path)
+        if known is not None and _is_same_file(known, path):
+            return known
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o644)
+        self._close(path)
+        self._descriptors[path] = descriptor
+        return descriptor
+
+    def read(self, path: Path) -> bytes:
+        """The content of a file."""
+        descriptor = self.open(path)
+        parts: list[bytes] = []
+        position = 0
+        while part := os.pread(descriptor, _READ, position):
+            parts.append(part)
+            position += len(part)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        for path in [*self._descriptors]:
+            self._close(path)
+
+    def _close(self, path: Path) -> None:
+        descriptor = self._descriptors.pop(path, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _is_same_file(descriptor: int, path: Path) -> bool:
+    """Whether a path still leads to the open file; git replaces files, for example."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))  # noqa: PTH116
+    except OSError:
+        return False
+
+
 class Ledger:
     """The chains in one folder. Appending takes constant time; many processes may append."""
 
-    def __init__(self, folder: Path, locks: Path, *, clock: Clock = SYSTEM_CLOCK) -> None:
-        self._folder = folder
-        self._locks = locks
-        self._clock = clock
+    def __init__(
+        self, folder: Path, locks: Path, *, clock: Clock = SYSTEM_CLOCK, files: OpenChains | None = None
+    ) -> None:
+        """``files`` are kept open by the caller, who holds the lock of each chain while it uses them."""
+        self.folder = folder
+        self.locks = locks
+        self.clock = clock
+        self._files = files
 
     def append(self, chain: str, kind: EventKind, data: Mapping[str, Any], by: Actor) -> Entry:
         """Append an event and flush it to disk. An incomplete last line is moved to a ``.torn`` file first."""
         if kind not in _KINDS:
             raise LedgerError(f"Unknown ledger event: {kind!r}.")
-        path = self._path(chain)
-        with locked(self._locks / f"ledger-{chain}.lock"):
+        path = self.path_of(chain)
+        files = self._files or OpenChains()
+        with locked(self.locks / f"ledger-{chain}.lock"):
             path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
+                descriptor = files.open(path, os.O_CREAT)
                 last = self._recover_last_entry(descriptor, path)
-                entry = _new_entry(chain, last, kind, self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"), by, data)
+                entry = _new_entry(chain, last, kind, self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"), by, data)
                 _write_at_end(descriptor, _verified_line(entry))
             finally:
-                os.close(descriptor)
+                if files is not self._files:
+                    files.close()
             if last is None:
                 fsync_folder(path.parent)
         return entry
 
     def read(self, chain: str) -> Chain:
         """Read and verify a chain."""
-        path = self._path(chain)
+        path = self.path_of(chain)
         try:
-            content = path.read_bytes()
+            content = path.read_bytes() if self._files is None else self._files.read(path)
         except FileNotFoundError:
             return Chain((), ())
         return _VERIFIED.verify(path, chain, content)
@@ -194,7 +245,7 @@ class Ledger:
         found = self.read(chain)
         if not found.breaks:
             return found
-        with suppress(OSError), locked(self._locks / f"ledger-{chain}.lock"):
+        with suppress(OSError), locked(self.locks / f"ledger-{chain}.lock"):
             return self.read(chain)
         return found
 
@@ -204,12 +255,13 @@ class Ledger:
 
     def chains(self) -> tuple[str, ...]:
         """The names of all chains."""
-        return tuple(sorted(path.stem for path in self._folder.glob("*.jsonl") if CHAIN_NAME.fullmatch(path.stem)))
+        return tuple(sorted(path.stem for path in self.folder.glob("*.jsonl") if CHAIN_NAME.fullmatch(path.stem)))
 
-    def _path(self, chain: str) -> Path:
+    def path_of(self, chain: str) -> Path:
+        """The file of a chain."""
         if not CHAIN_NAME.fullmatch(chain):
             raise LedgerError(f"{chain!r} is not a valid chain name.")
-        return self._folder / f"{chain}.jsonl"
+        return self.folder / f"{chain}.jsonl"
 
     def _recover_last_entry(self, descriptor: int, path: Path) -> Entry | None:
         """Return the last complete entry; move an incomplete line after it to a ``.torn`` file."""

@@ -32,7 +32,7 @@ from donewhen.jobs.lessons.lesson_use import lesson_usage, lessons_given
 from donewhen.jobs.plan.criteria import is_placeholder
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, WorkspaceError
-from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.jobs.record.writing import writing
 
 SCHEMA = "theworkshop.lessons.v1"
 MAX_LENGTH = 4000
@@ -211,10 +211,8 @@ def _record_capture(workspace: Workspace, lesson: Lesson, jobs: Sequence[Job], b
 
 
 def _append_entry(workspace: Workspace, job: Job, data: Mapping[str, Any], by: Actor) -> Entry:
-    with workspace.locked(job.path):
-        entries = workspace.ledger.read(job.id).entries
-        document = finish_interrupted_write(workspace, workspace.read(job.path), job.path, entries)
-        return record_and_project(workspace, job.id, document, job.path, "lesson", data, Approval(by), {})[0]
+    with writing(workspace, job.path, job.id) as plan:
+        return plan.append("lesson", data, Approval(by))
 
 
 def _is_current(workspace: Workspace, raw: bytes) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.files import write_atomically
 from donewhen.foundation.plain_text import shorten
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.lessons.lesson_file import Lesson, LessonError, one_paragraph, read_lessons, words_in
@@ -87,17 +86,16 @@ def quote_lesson(match: LessonMatch) -> list[str]:
     return [f"- {lesson.id}{why}", *quotes]
 
 
-def write_lessons_into_plan(workspace: Workspace, job: Job, matches: Sequence[LessonMatch]) -> Job:
-    """Quote lessons in the plan; the caller holds the lock. Existing text is kept, and each lesson is quoted once.
+def plan_with_lessons(job: Job, matches: Sequence[LessonMatch]) -> bytes | None:
+    """Return the plan with these lessons quoted; None if nothing changes. Each lesson is quoted once.
 
-    Nothing is written if it would change how the plan is parsed, as after an open code fence.
+    Nothing changes either if the plan would be parsed differently, as after an open code fence.
     """
     body = with_lessons(job.document.body, matches)
     text = job.document.text[: job.document.body_start] + body
     if text == job.document.text or not _is_safe_edit(job, text, matches):
-        return job
-    write_atomically(job.path, text.encode())
-    return workspace.job_at(job.path)
+        return None
+    return text.encode()
 
 
 def with_lessons(body: str, matches: Sequence[LessonMatch]) -> str:

@@ -7,26 +7,31 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.jobs.board.validity import ValidityChecker
-from donewhen.jobs.board.views import open_jobs_on_dashboard, update_stale_views, update_views
-from donewhen.jobs.contract.agreement import approval_policy, project_agreement, seal_tightened_terms
+from donewhen.jobs.board.views import open_jobs_on_dashboard, update_stale_views
+from donewhen.jobs.contract.agreement import (
+    approval_policy,
+    project_agreement,
+    seal_tightened_job,
+    seal_tightened_terms,
+)
 from donewhen.jobs.contract.inputs import declared_manifest, output_manifest, upstream_manifest
 from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.gates.evaluation import Evaluation, evaluate
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.gates.facts import Facts, facts_of
-from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.entry_content import Completed, Files, JudgeRun, Overridden
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.lifecycle.invalidation import InvalidatedJob, invalidate_jobs
 from donewhen.jobs.lifecycle.promise import Promise, promise_of
-from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.snapshot import snapshot_of
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History, history_of
-from donewhen.jobs.record.parents import chain_name, mark_parents_in_progress, parent_plans
-from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.jobs.record.parents import mark_parents_in_progress, parent_plans
+from donewhen.jobs.record.writing import Writing, operation, writing
 
 _NOT_ABOUT_WORK = frozenset({GateCode.BUDGET_EXCEEDED, GateCode.RECORD_BROKEN})
 
@@ -55,46 +60,47 @@ def complete(
 
     A refusal is recorded and counts as an iteration; a job that has no iterations left becomes blocked.
     """
-    job = workspace.job(name)
-    earlier = valid_completion(workspace, job)
+    with operation(workspace, create=True):
+        return _complete(workspace, name, by, on_progress)
+
+
+def _complete(workspace: Workspace, name: str, by: Actor, on_progress: Callable[[Requirement], None]) -> Completion:
+    before = snapshot_of(workspace)
+    job = before.job(name)
+    earlier = valid_completion(before, job)
     if earlier is not None:
-        return _repeat_completion(workspace, job, earlier, by)
-    collect_evidence(workspace, job, by, on_progress=on_progress, lenient=True)
-    seal_tightened_terms(workspace, workspace.job_at(job.path), by)
-    with workspace.locked(job.path):
-        finish_interrupted_write(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)
-        job = workspace.job_at(job.path)
-        update_stale_views(workspace, job)
+        return _repeat_completion(before.after_writing(job), job, earlier, approval_policy(before), by)
+    seal_tightened_terms(before, job, by)
+    collect_evidence(before, job, by, on_progress=on_progress, lenient=True)
+    with writing(workspace, job.path, job.id) as plan:
+        seal_tightened_job(plan, by)
+        job = plan.job
+        update_stale_views(plan.snapshot, job)
         # Another process may have completed it in the meantime.
-        earlier = valid_completion(workspace, job)
-        facts = facts_of(workspace, job)
+        facts = facts_of(plan.snapshot, job)
+        earlier = _completion_if_valid(plan.snapshot, facts)
         evaluation = evaluate(facts)
-        entry = earlier or (_record_done if evaluation.passed else _record_refusal)(workspace, facts, evaluation, by)
-        job = workspace.job_at(job.path)
-        update_views(workspace, job)
+        entry = earlier or (_record_done if evaluation.passed else _record_refusal)(plan, facts, evaluation, by)
+        job = plan.job
+    after, policy = plan.snapshot.after_writing(job), approval_policy(plan.snapshot)
     if earlier is not None:
-        return _repeat_completion(workspace, job, earlier, by)
+        return _repeat_completion(after, job, earlier, policy, by)
     if not evaluation.passed:
         if facts.history.completed is not None:
-            mark_parents_in_progress(workspace, job, approval_policy(workspace), by)
-            update_views(workspace, job)
+            mark_parents_in_progress(after, job, policy, by)
         return Completion(job, evaluation, None, entry)
-    before = earlier_outputs(workspace, job, entry)
-    unchanged = before is None or before == entry.read_as(Completed).outputs
-    invalidated = () if unchanged else invalidate_jobs(workspace, approval_policy(workspace), by)
+    outputs = earlier_outputs(after, job, entry)
+    unchanged = outputs is None or outputs == entry.read_as(Completed).outputs
+    invalidated = () if unchanged else invalidate_jobs(after, policy, by)
     for invalid in invalidated:
-        mark_parents_in_progress(workspace, workspace.job(invalid.id), approval_policy(workspace), by)
-    cascade = tuple(_complete_parents(workspace, job, by))
-    if cascade:
-        update_views(workspace, job)
+        mark_parents_in_progress(after, after.job(invalid.id), policy, by)
+    cascade = tuple(_complete_parents(after, job, policy, by))
     return Completion(job, evaluation, promise_of(job.id, entry), entry, cascade=cascade, invalidated=invalidated)
 
 
-def _repeat_completion(workspace: Workspace, job: Job, entry: Entry, by: Actor) -> Completion:
+def _repeat_completion(workspace: Workspace, job: Job, entry: Entry, policy: Policy, by: Actor) -> Completion:
     """Return the same promise again; also complete the parents if nothing else blocks them any more."""
-    cascade = tuple(_complete_parents(workspace, job, by))
-    if cascade:
-        update_views(workspace, job)
+    cascade = tuple(_complete_parents(workspace, job, policy, by))
     return Completion(job, None, promise_of(job.id, entry), entry, repeated=True, cascade=cascade)
 
 
@@ -153,20 +159,26 @@ def promise_on_record(chain: str, history: History) -> Promise | None:
 
 def valid_completion(workspace: Workspace, job: Job) -> Entry | None:
     """Return the completion entry of a job that is done and still valid, else None."""
-    policy = approval_policy(workspace)
-    history = history_of(job.id, workspace.ledger.read(job.id).entries, policy)
+    snapshot = snapshot_of(workspace)
+    history = history_of(job.id, snapshot.ledger.read(job.id).entries, approval_policy(snapshot))
     if history.completed is None or job.status != "done":
         return None
-    facts = facts_of(workspace, job)
+    return _completion_if_valid(snapshot, facts_of(snapshot, job))
+
+
+def _completion_if_valid(workspace: Workspace, facts: Facts) -> Entry | None:
+    completed = facts.history.completed
+    if completed is None or facts.job.status != "done":
+        return None
     agreed = facts.agreement.state == facts.project_agreement.state == "agreed"
     intact = agreed and not facts.tampered and not facts.chain_breaks
-    valid = ValidityChecker(workspace, policy).of(job.id).state == "done"
+    valid = ValidityChecker(workspace, approval_policy(workspace)).of(facts.job.id).state == "done"
     files_exist = all(file.state == "good" for file in (*facts.outputs, *facts.evidence_files))
-    return history.completed if intact and valid and files_exist else None
+    return completed if intact and valid and files_exist else None
 
 
-def _record_done(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
-    job = facts.job
+def _record_done(plan: Writing, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
+    job, workspace = facts.job, plan.snapshot
     data: dict[str, Any] = {
         **evaluation_data(evaluation),
         **judges_of_criteria(facts),
@@ -176,28 +188,18 @@ def _record_done(workspace: Workspace, facts: Facts, evaluation: Evaluation, by:
         "terms": facts.agreement.seal.hash if facts.agreement.seal else None,
         "truth_mode": job.truth_mode,
     }
-    return _write_done(
-        workspace, job.id, job.path, job.document, data, evaluation_fields(evaluation, workspace.now()), by
-    )
+    return _write_done(plan, data, evaluation_fields(evaluation, workspace.now()), by)
 
 
-def _write_done(
-    workspace: Workspace,
-    chain: str,
-    path: Path,
-    document: Document,
-    data: Mapping[str, Any],
-    writes: Mapping[str, Value],
-    by: Actor,
-) -> Entry:
+def _write_done(plan: Writing, data: Mapping[str, Any], writes: Mapping[str, Value], by: Actor) -> Entry:
     """Write `status: done`. This is the only place that does."""
-    now = workspace.now()
+    now = plan.snapshot.now()
     done: dict[str, Value] = {**writes, "status": "done", "completed_at": now, "updated_at": now}
-    return record_and_project(workspace, chain, document, path, "completed", data, Approval(by), done)[0]
+    return plan.append("completed", data, Approval(by), done)
 
 
-def _record_refusal(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
-    job, now = facts.job, workspace.now()
+def _record_refusal(plan: Writing, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
+    job, now = facts.job, plan.snapshot.now()
     # Not counted as an iteration: a gate that raised an error, a broken record, waiting for a person, a budget that is
     # already used up. None of them says something about the work.
     codes = {reason.code for reason in evaluation.reasons}
@@ -219,13 +221,13 @@ def _record_refusal(workspace: Workspace, facts: Facts, evaluation: Evaluation, 
     if facts.history.completed is not None:
         # The earlier completion is no longer valid.
         writes["completed_at"] = ""
-    return record_and_project(workspace, job.id, job.document, job.path, "refused", data, Approval(by), writes)[0]
+    return plan.append("refused", data, Approval(by), writes)
 
 
-def _complete_parents(workspace: Workspace, job: Job, by: Actor) -> Iterator[Promise]:
+def _complete_parents(workspace: Workspace, job: Job, policy: Policy, by: Actor) -> Iterator[Promise]:
     """Complete the workstream and the project if this was their last open job."""
     # The views list the jobs that may be open, so that usually a single check is enough; the ledger decides.
-    validities = ValidityChecker(workspace, approval_policy(workspace))
+    validities = ValidityChecker(workspace, policy)
     maybe_open = open_jobs_on_dashboard(workspace)
     for path in parent_plans(workspace, job):
         if path == workspace.project_file and any(_is_open(validities, name) for name in maybe_open):
@@ -245,19 +247,12 @@ def _is_open(validities: ValidityChecker, job: str) -> bool:
 
 def _complete_parent(workspace: Workspace, path: Path, jobs: Sequence[str], by: Actor) -> Iterator[Promise]:
     """Complete a workstream or project if all its jobs are done or cancelled, and at least one is done."""
-    policy = approval_policy(workspace)
-    validities = ValidityChecker(workspace, policy)
-    states = {name: validities.of(name).state for name in jobs}
-    agreed = project_agreement(workspace, workspace.project()).state == "agreed"
-    if (
-        not agreed
-        or "done" not in states.values()
-        or any(state not in ("done", "cancelled") for state in states.values())
-    ):
-        return
-    with workspace.locked(path):
-        chain = chain_name(workspace, path)
-        entries = workspace.ledger.read(chain).entries
-        document = finish_interrupted_write(workspace, workspace.read(path), path, entries)
-        if history_of(chain, entries, policy).completed is None:
-            yield promise_of(chain, _write_done(workspace, chain, path, document, {"jobs": states}, {}, by))
+    with writing(workspace, path) as parent:
+        policy = approval_policy(parent.snapshot)
+        if history_of(parent.chain_name, parent.entries, policy).completed is not None:
+            return
+        validities = ValidityChecker(parent.snapshot, policy)
+        states = {name: validities.of(name).state for name in jobs}
+        closed = all(state in ("done", "cancelled") for state in states.values()) and "done" in states.values()
+        if closed and project_agreement(parent.snapshot, parent.snapshot.project()).state == "agreed":
+            yield promise_of(parent.chain_name, _write_done(parent, {"jobs": states}, {}, by))

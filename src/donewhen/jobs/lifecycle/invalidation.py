@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 from donewhen.jobs.board.survey import Survey, survey_jobs
 from donewhen.jobs.board.validity import ValidityChecker
-from donewhen.jobs.board.views import update_views
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.jobs.record.writing import writing
 
 
 class InvalidatedJob(NamedTuple):
@@ -48,14 +47,11 @@ def invalidate_jobs(workspace: Workspace, policy: Policy, by: Actor) -> tuple[In
     validities = ValidityChecker(workspace, policy, places={job.id: job.path for job in survey.jobs})
     for job in _invalid_jobs(validities, survey):
         path = workspace.place(job.id).path
-        with workspace.locked(path):
-            entries = workspace.ledger.read(job.id).entries
-            document = finish_interrupted_write(workspace, workspace.read(path), path, entries)
-            if history_of(job.id, entries, policy).completed is None:
+        with writing(workspace, path, job.id) as plan:
+            if history_of(job.id, plan.entries, policy).completed is None:
                 continue
             writes: dict[str, Value] = {"status": "in_progress", "completed_at": "", "updated_at": workspace.now()}
             data = {"chain": list(job.chain), "why": job.why}
-            entry, _ = record_and_project(workspace, job.id, document, path, "invalidated", data, Approval(by), writes)
-        update_views(workspace, workspace.job_at(path))
+            entry = plan.append("invalidated", data, Approval(by), writes)
         recorded.append(job._replace(entry=entry))
     return tuple(recorded)

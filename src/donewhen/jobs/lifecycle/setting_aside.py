@@ -6,16 +6,14 @@ from pathlib import Path
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.board.survey import survey_jobs
-from donewhen.jobs.board.views import update_views
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.evidence.requirements import VERIFICATION
 from donewhen.jobs.gates.evidence_status import evidence_statuses
 from donewhen.jobs.ledger.approval import Approval, unproved_actor
 from donewhen.jobs.ledger.ledger import Actor, Entry
-from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.jobs.record.writing import writing
 
 
 def set_job_aside(workspace: Workspace, name: str, by: Actor, *, reason: str = "", question: str = "") -> Entry:
@@ -24,18 +22,13 @@ def set_job_aside(workspace: Workspace, name: str, by: Actor, *, reason: str = "
     if not text:
         raise UsageError("The reason is empty." if not question else "The question is empty.")
     job = workspace.job(name)
-    with workspace.locked(job.path):
-        chain = workspace.ledger.read(job.id)
-        history = history_of(job.id, chain.entries, approval_policy(workspace))
+    with writing(workspace, job.path, job.id) as plan:
+        history = history_of(job.id, plan.entries, approval_policy(plan.snapshot))
         if history.completed is not None or history.status == "cancelled":
             state = "done" if history.completed is not None else "cancelled"
             raise UsageError(f"{job.id} is {state}, so there is nothing to wait for.", next_step="donewhen status")
-        document = finish_interrupted_write(workspace, workspace.read(job.path), job.path, chain.entries)
         data = {"decision": "block", "reason": text} if reason else {"decision": "ask", "reason": text}
-        writes: dict[str, Value] = {"status": "blocked", "updated_at": workspace.now()}
-        entry, _ = record_and_project(workspace, job.id, document, job.path, "decided", data, Approval(by), writes)
-        update_views(workspace, workspace.job_at(job.path))
-    return entry
+        return plan.append("decided", data, Approval(by), {"status": "blocked", "updated_at": workspace.now()})
 
 
 def record_dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> Entry:
@@ -43,10 +36,9 @@ def record_dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> E
     if not reason.strip():
         raise UsageError("A dispute needs a reason why the refusal is wrong.", next_step='Give it with --reason "…".')
     job = workspace.job(name)
-    with workspace.locked(job.path):
-        chain = workspace.ledger.read(job.id)
-        history = history_of(job.id, chain.entries, approval_policy(workspace))
-        results = (entry for entry in reversed(chain.entries) if entry.type in ("refused", "completed", "started"))
+    with writing(workspace, job.path, job.id) as plan:
+        history = history_of(job.id, plan.entries, approval_policy(plan.snapshot))
+        results = (entry for entry in reversed(plan.entries) if entry.type in ("refused", "completed", "started"))
         last = next(results, None)
         if last is None or last.type != "refused" or history.status == "cancelled":
             raise UsageError(
@@ -54,7 +46,7 @@ def record_dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> E
             )
         unmet = [
             status
-            for status in evidence_statuses(workspace, job)
+            for status in evidence_statuses(plan.snapshot, job)
             if status.requirement.name != VERIFICATION and status.state != "passed"
         ]
         # Manual criteria were not refused: they wait for a sign-off.
@@ -69,12 +61,8 @@ def record_dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> E
                 f"All criteria of {job.id} are met; only unmet criteria can be disputed.",
                 next_step=f"donewhen complete {job.id}",
             )
-        document = finish_interrupted_write(workspace, workspace.read(job.path), job.path, chain.entries)
         data = {"decision": "dispute", "reason": reason.strip(), "value": {"criteria": disputed}}
-        writes: dict[str, Value] = {"status": "blocked", "updated_at": workspace.now()}
-        entry, _ = record_and_project(workspace, job.id, document, job.path, "decided", data, Approval(by), writes)
-        update_views(workspace, workspace.job_at(job.path))
-    return entry
+        return plan.append("decided", data, Approval(by), {"status": "blocked", "updated_at": workspace.now()})
 
 
 def record_unverified_stop(root: Path, why: str) -> None:
@@ -82,5 +70,5 @@ def record_unverified_stop(root: Path, why: str) -> None:
     workspace = find_workspace(root)
     for job in survey_jobs(workspace).jobs:
         if job.recorded == "in_progress":
-            with workspace.locked(job.path):
-                workspace.ledger.append(job.id, "unverified", {"why": why}, unproved_actor())
+            with writing(workspace, job.path, job.id) as plan:
+                plan.append("unverified", {"why": why}, Approval(unproved_actor()))

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.process import CommandNotRunnableError
-from donewhen.jobs.board.views import update_views
-from donewhen.jobs.contract.agreement import approval_policy, seal_tightened_terms
+from donewhen.jobs.contract.agreement import approval_policy, seal_tightened_job, seal_tightened_terms
 from donewhen.jobs.contract.inputs import output_manifest, upstream_manifest
 from donewhen.jobs.evidence.commands import reports_tests, run_as_evidence
 from donewhen.jobs.evidence.requirements import Requirement, requirements_of
@@ -23,12 +22,13 @@ from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.lessons.lesson_search import LessonMatch
-from donewhen.jobs.lessons.lesson_suggestions import lessons_for, write_lessons_into_plan
+from donewhen.jobs.lessons.lesson_suggestions import lessons_for, plan_with_lessons
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.snapshot import snapshot_of
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.parents import mark_parents_in_progress
-from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.jobs.record.writing import operation, writing
 
 
 class StartResult(NamedTuple):
@@ -54,27 +54,34 @@ def start_job(
     Records hashes of its inputs from other jobs and of its outputs, and runs its test commands once as a baseline.
     Writes matching lessons of other jobs into its plan.
     """
-    job = workspace.job(name)
-    closed = _closed_gate(facts_of(workspace, job))
+    with operation(workspace, create=True):
+        return _start_job(workspace, name, by, on_progress)
+
+
+def _start_job(workspace: Workspace, name: str, by: Actor, on_progress: Callable[[Requirement], None]) -> StartResult:
+    before = snapshot_of(workspace)
+    job = before.job(name)
+    closed = _closed_gate(facts_of(before, job))
     if closed is not None:
         return StartResult(job, closed.reasons, closed.next, None)
     for requirement in requirements_of(job):
         if requirement.check.kind == "run" and reports_tests(requirement.check.argv):
             on_progress(requirement)
             with suppress(CommandNotRunnableError):
-                run_as_evidence(workspace, job, requirement.check.argv, by)
+                run_as_evidence(before, job, requirement.check.argv, by)
             raise_if_cancelled()
-    seal_tightened_terms(workspace, workspace.job_at(job.path), by)
-    with workspace.locked(job.path):
-        finish_interrupted_write(workspace, workspace.read(job.path), job.path, workspace.ledger.read(job.id).entries)
-        job = workspace.job_at(job.path)
-        facts = facts_of(workspace, job)
+    seal_tightened_terms(before, job, by)
+    with writing(workspace, job.path, job.id) as plan:
+        seal_tightened_job(plan, by)
+        job, now_open = plan.job, plan.snapshot
+        facts = facts_of(now_open, job)
         closed = _closed_gate(facts)
         if closed is not None:
             return StartResult(job, closed.reasons, closed.next, None)
         # Before the ledger entry: lessons decide nothing, and after a crash the next start finds them in the plan.
-        lessons = lessons_for(workspace, job, workspace.ledger.read(job.id).entries)
-        job = write_lessons_into_plan(workspace, job, lessons)
+        lessons = lessons_for(now_open, job, plan.entries)
+        if (raw := plan_with_lessons(job, lessons)) is not None:
+            job = plan.replace_text(raw)
         now = workspace.now()
         writes: dict[str, Value] = {"status": "in_progress", "updated_at": now, "completed_at": ""}
         if facts.history.started is None:
@@ -82,18 +89,18 @@ def start_job(
         else:
             writes["iteration"] = facts.history.iteration + 1
         data: dict[str, Any] = {
-            "outputs": dict(output_manifest(workspace, job).files),
-            "upstream": dict(upstream_manifest(workspace, job).files),
-            "harness": hash_test_configs(workspace, job),
+            "outputs": dict(output_manifest(now_open, job).files),
+            "upstream": dict(upstream_manifest(now_open, job).files),
+            "harness": hash_test_configs(now_open, job),
         }
         if (commit := resolve_commit(workspace.root)) is not None:
             data["commit"] = commit
         if lessons:
             data["lessons"] = {lesson.lesson.id: lesson.lesson.hash for lesson in lessons}
-        entry, _ = record_and_project(workspace, job.id, job.document, job.path, "started", data, Approval(by), writes)
-        job = workspace.job_at(job.path)
-    mark_parents_in_progress(workspace, job, approval_policy(workspace), by)
-    update_views(workspace, job)
+        entry = plan.append("started", data, Approval(by), writes)
+        job = plan.job
+    after = now_open.after_writing(job)
+    mark_parents_in_progress(after, job, approval_policy(after), by)
     return StartResult(job, (), None, entry, lessons)
 
 

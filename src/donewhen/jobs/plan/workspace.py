@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from donewhen.config.loader import load
 from donewhen.config.settings import Settings
@@ -31,6 +31,11 @@ PLAN = "plan.md"
 _TEMPORARY = ".donewhen-"
 
 Form = Literal["small", "big"]
+_T = TypeVar("_T")
+Key: TypeAlias = tuple[Hashable, ...]
+"""What a computed value depends on besides the files that it was computed from; the first item says what it is."""
+SETTINGS = "settings"
+"""The first item of the key of a value that was computed from settings files."""
 
 
 class WorkspaceError(DonewhenError):
@@ -54,6 +59,11 @@ class Workspace:
     root: Path
     form: Form
     clock: Clock = field(default=SYSTEM_CLOCK, compare=False)
+
+    @property
+    def live(self) -> Workspace:
+        """The workspace as it is on disk now; of a snapshot, the workspace that it was taken of."""
+        return self
 
     @property
     def project_file(self) -> Path:
@@ -81,6 +91,18 @@ class Workspace:
     def settings(self) -> Settings:
         """The settings of this project."""
         return load(self.root)
+
+    def once(self, key: Key, compute: Callable[[], _T]) -> _T:
+        """``compute()``; a snapshot computes it once for each key."""
+        return compute()
+
+    def read_file(self, path: Path) -> bytes:
+        """The content of a file; a snapshot remembers its hash."""
+        return path.read_bytes()
+
+    def content_hashes(self) -> Mapping[str, str]:
+        """The hashes of files whose content a snapshot has, by path."""
+        return {}
 
     def now(self) -> str:
         """The current time, as written in the files."""
@@ -159,17 +181,24 @@ class Workspace:
         with locked(self.folder / "state" / "locks" / f"{name}.lock"):
             yield
 
-    def write(self, document: Document, path: Path, changes: Mapping[str, Value]) -> Document:
-        """Change fields of a plan file. The caller holds its lock and has read ``document`` under it."""
-        remove_temporary_files(path.parent)
+    def rewritten(self, document: Document, path: Path, changes: Mapping[str, Value]) -> bytes:
+        """A plan file with other values of these fields."""
         try:
-            raw = rewrite_fields(document, changes)
+            return rewrite_fields(document, changes)
         except DocumentError as error:
             raise DocumentError(
                 error.message, where=f"{self.where(path)} {error.where or ''}".strip(), next_step=error.next_step
             ) from error
-        if raw == document.raw:
-            return document
+
+    def write(self, document: Document, path: Path, changes: Mapping[str, Value]) -> Document:
+        """Change fields of a plan file. The caller holds its lock and has read ``document`` under it."""
+        remove_temporary_files(path.parent)
+        raw = self.rewritten(document, path, changes)
+        return document if raw == document.raw else self.write_plan(path, raw)
+
+    def write_plan(self, path: Path, raw: bytes) -> Document:
+        """Replace a plan file. The caller holds its lock (see ``record/writing.py``)."""
+        remove_temporary_files(path.parent)
         write_atomically(path, raw)
         return parse_document(raw, self.where(path))
 

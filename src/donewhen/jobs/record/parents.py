@@ -11,7 +11,7 @@ from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import PLAN, Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.jobs.record.writing import writing
 
 
 def parent_plans(workspace: Workspace, job: Job) -> Iterator[Path]:
@@ -32,13 +32,10 @@ def mark_parents_in_progress(workspace: Workspace, job: Job, policy: Policy, by:
     Without ``begin``, only those that were done are changed.
     """
     for path in parent_plans(workspace, job):
-        with workspace.locked(path):
-            chain = chain_name(workspace, path)
-            entries = workspace.ledger.read(chain).entries
-            document = finish_interrupted_write(workspace, workspace.read(path), path, entries)
-            history = history_of(chain, entries, policy)
+        with writing(workspace, path) as parent:
+            history = history_of(parent.chain_name, parent.entries, policy)
             if history.completed is None and (history.status == "in_progress" or not begin):
                 continue
             kind: EventKind = "started" if history.completed is None else "invalidated"
             writes: dict[str, Value] = {"status": "in_progress", "completed_at": "", "updated_at": workspace.now()}
-            record_and_project(workspace, chain, document, path, kind, {"job": job.id}, Approval(by), writes)
+            parent.append(kind, {"job": job.id}, Approval(by), writes)

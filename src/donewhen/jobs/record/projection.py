@@ -7,15 +7,10 @@ in the file, whether it was edited by hand, and whether a writer was killed betw
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from donewhen.jobs.ledger.approval import Approval, signature
-from donewhen.jobs.ledger.ledger import Entry, EventKind, first_link
-from donewhen.jobs.plan.document import Document
+from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.plan.job import missing_fields
-from donewhen.jobs.plan.workspace import Workspace
 
 PROJECTED: dict[str, Value] = {
     "status": "planned",
@@ -107,42 +102,6 @@ def pending_writes(fields: Mapping[str, Value], entries: Sequence[Entry]) -> dic
 def last_writes(entries: Sequence[Entry]) -> Writes:
     """The fields that the last entry writes, with their values before and after."""
     return entries[-1].content.writes if entries else {}
-
-
-def record_and_project(
-    workspace: Workspace,
-    chain: str,
-    document: Document,
-    path: Path,
-    kind: EventKind,
-    data: Mapping[str, Any],
-    approval: Approval,
-    writes: Mapping[str, Value],
-) -> tuple[Entry, Document]:
-    """Append an entry and update the plan file; the caller holds the lock.
-
-    The ledger is written first: a value that is only in the ledger can be repaired, a value that is only in the file
-    would look like a forgery.
-    """
-    ledger = workspace.ledger
-    head = ledger.head(chain)
-    if head is None:
-        data = {**data, "adopted": adopted_fields(document.fields)}
-        writes = {**unproved_claims(document.fields), **writes}
-    writes = {**missing_fields(document.fields), **writes}
-    changed = {name: [document.fields.get(name), value] for name, value in writes.items()}
-    content = {**data, "writes": changed} if changed else dict(data)
-    content |= signature(approval, chain, head or first_link(chain), kind, content)
-    entry = ledger.append(chain, kind, content, approval.by)
-    return entry, workspace.write(document, path, writes)
-
-
-def finish_interrupted_write(
-    workspace: Workspace, document: Document, path: Path, entries: Sequence[Entry]
-) -> Document:
-    """Complete an interrupted write; the caller holds the lock."""
-    missing = pending_writes(document.fields, entries)
-    return workspace.write(document, path, missing) if missing else document
 
 
 def unwritten_fields(fields: Mapping[str, Value], writes: Writes) -> dict[str, Value]:

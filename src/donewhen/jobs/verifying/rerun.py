@@ -23,11 +23,12 @@ from donewhen.jobs.evidence.commands import (
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirements_of
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, is_sign_off
 from donewhen.jobs.gates.facts import Facts, SuiteFact, compare_suites, facts_of, test_outcomes
-from donewhen.jobs.ledger.approval import Policy, is_approval, unproved_actor
+from donewhen.jobs.ledger.approval import Approval, Policy, is_approval, unproved_actor
 from donewhen.jobs.ledger.entry_content import CommandRun, SignedOff
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.writing import operation, writing
 from donewhen.jobs.verifying.base_branch import Base
 from donewhen.jobs.verifying.judging_files import in_repository
 
@@ -51,10 +52,23 @@ def rerun_job(
     on_progress: Callable[[Requirement], None],
 ) -> Facts:
     """Evaluate every requirement of a job again, and collect the facts. Existing evidence is not used."""
+    with operation(tree, views=False):
+        return _rerun_job(base, tree, job, memory, signed, on_progress)
+
+
+def _rerun_job(
+    base: Base,
+    tree: Workspace,
+    job: Job,
+    memory: Memory,
+    signed: SignedEntries,
+    on_progress: Callable[[Requirement], None],
+) -> Facts:
     by = unproved_actor()
     entries = tree.ledger.read(job.id).entries
     if not any(entry.type == "started" for entry in entries):
-        tree.ledger.append(job.id, "started", {"commit": base.commit, "outputs": _base_outputs(base, tree, job)}, by)
+        with writing(tree, job.path, job.id) as plan:
+            plan.append("started", {"commit": base.commit, "outputs": _base_outputs(base, tree, job)}, Approval(by))
     requirements = requirements_of(job)
     for requirement in requirements:
         if requirement.check.kind in ("run", "file"):
@@ -82,7 +96,7 @@ def run_tests(tree: Workspace, job: Job, memory: Memory, on_progress: Callable[[
     for requirement in requirements_of(job):
         if requirement.check.kind == "run" and reports_tests(requirement.check.argv):
             on_progress(requirement)
-            with suppress(CommandNotRunnableError):
+            with suppress(CommandNotRunnableError), operation(tree, views=False):
                 _run_requirement(tree, job, requirement, memory)
 
 

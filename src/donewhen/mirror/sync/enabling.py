@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.record.projection import finish_interrupted_write
+from donewhen.jobs.record.writing import writing
 from donewhen.mirror.http.address import VARIABLE, check_address, check_repository_name, repository_of
 
 
@@ -17,11 +17,8 @@ def enable_mirror(workspace: Workspace, repo: str | None, environ: Mapping[str, 
     api = check_address(
         from_environment or workspace.settings().github.api_url, VARIABLE if from_environment else "github.api_url"
     )
-    with workspace.locked(path):
-        project = workspace.project()
+    with writing(workspace, path) as plan:
+        project = plan.snapshot.project()
         name = check_repository_name(repo or project.github_repo or repository_of(workspace.root, api))
-        document = finish_interrupted_write(
-            workspace, project.document, path, workspace.ledger.read(project.id).entries
-        )
-        workspace.write(document, path, {"github_enabled": True, "github_repo": name})
+        plan.write_fields({"github_enabled": True, "github_repo": name})
     return name

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from donewhen.foundation.locks import locked
-from donewhen.jobs.board.views import update_views
 from donewhen.jobs.issues.issue_text import IssueContent, begin_mark
 from donewhen.jobs.issues.mirror_status import waves_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.jobs.record.writing import writing
 from donewhen.mirror.http.errors import GoneError, RefusedError
 from donewhen.mirror.http.github_api import GitHubApi, Issue, MovedIssue
 from donewhen.mirror.sync.issue_map import IssueMap, read_map, write_map
@@ -193,9 +192,5 @@ class _StepRunner:
             data["asked_for"] = self.mirror.asked_for
         writes: dict[str, Value] = {"github_issue_number": issue.number, "github_issue_url": url}
         path = workspace.place(target.job).path
-        with workspace.locked(path):
-            document = finish_interrupted_write(
-                workspace, workspace.read(path), path, workspace.ledger.read(target.job).entries
-            )
-            record_and_project(workspace, target.job, document, path, "mirrored", data, Approval(self.by), writes)
-        update_views(workspace, workspace.job_at(path))
+        with writing(workspace, path, target.job) as plan:
+            plan.append("mirrored", data, Approval(self.by), writes)
