@@ -15,6 +15,7 @@ from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.ledger.entry_content import CommandRun, Decided, JudgeRun, Ran
 from donewhen.jobs.ledger.gate_results import GateReason
+from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.plan.job import Job
 from donewhen.mcp.answers import (
     ContractChange,
@@ -57,7 +58,7 @@ def contract_view(proposal: AgreementProposal) -> ContractView:
         job=proposal.chain,
         state=agreement.state,
         hash=terms_hash(terms),
-        terms={name: _term(value) for name, value in terms.items()},
+        terms={name: _term(value) for name, value in plain_terms(terms).items()},
         changes=[
             ContractChange(change.kind, change.field, change.before, change.after, proposal.place(change), change.voids)
             for change in agreement.changes
