@@ -52,6 +52,13 @@ class SuiteFact(NamedTuple):
     now: int
 
 
+class OtherVersion(NamedTuple):
+    """Something that another version of donewhen wrote, in a format that this version can't use."""
+
+    message: str
+    where: str
+
+
 class Facts(NamedTuple):
     """The current state of a job."""
 
@@ -80,6 +87,14 @@ class Facts(NamedTuple):
     """The text below each heading of the plan, by its lower-case title."""
     harness_changed: tuple[str, ...] = ()
     """Test configuration files that changed since the job was first started."""
+    project_breaks: tuple[str, ...] = ()
+    other_versions: tuple[OtherVersion, ...] = ()
+    """Lines of the job's and the project's ledger that this version can't use."""
+
+    @property
+    def record_intact(self) -> bool:
+        """Whether the ledger can be read to its end, and the plan says what it says."""
+        return not (self.tampered or self.chain_breaks or self.project_breaks or self.other_versions)
 
 
 def facts_of(workspace: Workspace, job: Job) -> Facts:
@@ -88,6 +103,7 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
     agreed_project = project_agreement(workspace, project)
     policy = Policy.of(agreed_project.seal.terms if agreed_project.seal else None)
     chain = workspace.ledger.read(job.id)
+    project_chain = workspace.ledger.read(project.id)
     history = history_of(job.id, chain.entries, policy)
     statuses = evidence_statuses(workspace, job)
     store = evidence_store(workspace)
@@ -109,7 +125,7 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
         upstream_changed=_upstream_changed(workspace, job, history.started),
         suites=suites,
         tampered=mismatches(job.document.fields, chain.entries) if chain.entries else (),
-        chain_breaks=(*_chain_problems(chain), *missing),
+        chain_breaks=(*chain_problems(chain), *missing),
         runs=_count_runs(chain.entries, history.started, statuses),
         views=view_status(workspace, job, chain, agreed_project),
         lessons=lesson_fact(workspace, job.id, chain.entries),
@@ -117,6 +133,15 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
         progress_lines=_count_progress_lines(texts.get("progress log", "")),
         sections=texts,
         harness_changed=_changed_test_config(workspace, job, chain.entries),
+        project_breaks=tuple(chain_problems(project_chain)),
+        other_versions=tuple(
+            OtherVersion(
+                f"The ledger of {broken.chain} can't be used: {broken.problem}.",
+                f"{workspace.where(workspace.folder / 'ledger' / f'{broken.chain}.jsonl')}:{broken.line}",
+            )
+            for broken in (*chain.breaks, *project_chain.breaks)
+            if broken.other_version
+        ),
     )
 
 
@@ -235,8 +260,9 @@ def test_outcomes(store: EvidenceStore, entry: Entry) -> dict[str, str] | None:
     return outcomes if isinstance(outcomes, dict) else None
 
 
-def _chain_problems(chain: Chain) -> Iterator[str]:
-    return (chain_break.problem for chain_break in chain.breaks if not chain_break.torn)
+def chain_problems(chain: Chain) -> Iterator[str]:
+    """Return why a chain is broken; lines of other versions are not breaks."""
+    return (broken.problem for broken in chain.breaks if not broken.torn and not broken.other_version)
 
 
 def _count_runs(entries: Sequence[Entry], started: Entry | None, statuses: Sequence[EvidenceStatus]) -> int:

@@ -28,7 +28,7 @@ from donewhen.jobs.record.history import History, history_of
 from donewhen.jobs.record.parents import chain_name, mark_parents_in_progress, parent_plans
 from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
 
-_NOT_ABOUT_WORK = frozenset({GateCode.BUDGET_EXCEEDED, GateCode.RECORD_BROKEN})
+_NOT_ABOUT_WORK = frozenset({GateCode.BUDGET_EXCEEDED, GateCode.RECORD_BROKEN, GateCode.OTHER_VERSION})
 
 
 class Completion(NamedTuple):
@@ -159,7 +159,7 @@ def valid_completion(workspace: Workspace, job: Job) -> Entry | None:
         return None
     facts = facts_of(workspace, job)
     agreed = facts.agreement.state == facts.project_agreement.state == "agreed"
-    intact = agreed and not facts.tampered and not facts.chain_breaks
+    intact = agreed and facts.record_intact
     valid = ValidityChecker(workspace, policy).of(job.id).state == "done"
     files_exist = all(file.state == "good" for file in (*facts.outputs, *facts.evidence_files))
     return history.completed if intact and valid and files_exist else None

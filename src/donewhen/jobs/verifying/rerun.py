@@ -22,7 +22,7 @@ from donewhen.jobs.evidence.commands import (
 )
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirements_of
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, is_sign_off
-from donewhen.jobs.gates.facts import Facts, SuiteFact, compare_suites, facts_of, test_outcomes
+from donewhen.jobs.gates.facts import Facts, SuiteFact, chain_problems, compare_suites, facts_of, test_outcomes
 from donewhen.jobs.ledger.approval import Policy, is_approval, unproved_actor
 from donewhen.jobs.ledger.entry_content import CommandRun, SignedOff
 from donewhen.jobs.ledger.ledger import Entry
@@ -73,7 +73,7 @@ def rerun_job(
         suites=(),
         upstream_changed=(),
         harness_changed=(),
-        chain_breaks=tuple(broken.problem for broken in tree.ledger.read(job.id).breaks if not broken.torn),
+        chain_breaks=tuple(chain_problems(tree.ledger.read(job.id))),
     )
 
 
