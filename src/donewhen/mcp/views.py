@@ -31,7 +31,6 @@ from donewhen.mcp.answers import (
 
 _TAIL_LINES = 40
 _TAIL = 3000
-_NUMBERS = ("passed", "failed", "skipped", "coverage")
 
 
 def reason_views(reasons: Iterable[GateReason]) -> list[ReasonView]:
@@ -93,7 +92,6 @@ def job_view(facts: Facts, evaluation: Evaluation, proposal: AgreementProposal) 
 def evidence_item(requirement: Requirement, seen: EvidenceRun) -> EvidenceItem:
     """Return one piece of evidence, with the last lines of the command's output."""
     run = seen.entry.read_as(Ran)
-    numbers = seen.entry.data.get("report") or {}
     return EvidenceItem(
         name=requirement.name,
         evidence=evidence_source(requirement),
@@ -103,7 +101,7 @@ def evidence_item(requirement: Requirement, seen: EvidenceRun) -> EvidenceItem:
         told=_result_text(seen),
         needs_human=isinstance(run, JudgeRun) and run.needs_human,
         exit_code=run.exit_code if isinstance(run, CommandRun) else None,
-        tests={name: numbers[name] for name in _NUMBERS if isinstance(numbers.get(name), int | float)},
+        tests={**run.report.numbers()} if isinstance(run, CommandRun) and run.report is not None else {},
         output=_tail(seen.output) if isinstance(run, CommandRun) else "",
     )
 

@@ -71,6 +71,13 @@ class TestCounts(msgspec.Struct, frozen=True):
     skipped: int = 0
     coverage: float | None = None
 
+    def numbers(self) -> dict[str, int | float]:
+        """The numbers that the report has."""
+        numbers: dict[str, int | float] = {}
+        if self.passed is not None:
+            numbers |= {"passed": self.passed, "failed": self.failed, "skipped": self.skipped}
+        return numbers if self.coverage is None else {**numbers, "coverage": self.coverage}
+
 
 class Ran(EntryContent, frozen=True, kw_only=True):
     """Evidence was collected."""
