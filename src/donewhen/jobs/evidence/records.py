@@ -133,6 +133,8 @@ def _read(store: EvidenceStore, name: str | None, kind: type[T], schema: str | N
         data: Any = msgspec.json.decode(content)
         if schema is not None and isinstance(data, dict):
             refuse_newer(data.get("schema"), schema)
+            if "schema" not in data:
+                return UnusableRecord(FindingCode.EVIDENCE_INVALID, f"it is invalid: its schema is not {schema}")
         return msgspec.convert(data, kind)
     except NewerVersionError as error:
         problem = f"it was written by a newer version of donewhen ({error})"
