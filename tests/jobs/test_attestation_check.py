@@ -492,6 +492,7 @@ def test_what_is_no_attestation_is_refused_with_its_problem(made: Made) -> None:
         sign_envelope(b"not json", *made.ada),
         raw(bare | {"_type": "https://in-toto.io/Statement/v0.1"}),
         raw(bare | {"predicateType": "https://slsa.dev/provenance/v1"}),
+        raw(bare | {"predicateType": "urn:donewhen:completion:v2"}),
         raw(bare | {"predicate": []}),
         raw(bare | {"subject": {}}),
         raw(bare | {"subject": [1]}),

@@ -16,7 +16,7 @@ from donewhen.jobs.contract.inputs import hash_file
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.ledger import Chain, verify_chain
 from donewhen.jobs.receipts.attestation import AttestationError, statement_of
-from donewhen.jobs.receipts.attestation_file import Attestation
+from donewhen.jobs.receipts.attestation_file import Attestation, Subject
 from donewhen.jobs.receipts.dsse import check_signers
 
 State = Literal["holds", "open", "broken"]
@@ -68,7 +68,7 @@ def check_attestation(
         message = f"it is about {attestation.claims.job}, not about {job}"
         lines.append(CheckLine("job", "broken", message, FindingCode.OTHER_JOB))
     if files is not None:
-        lines += _check_files(attestation.statement["subject"], files)
+        lines += _check_files(attestation.subjects, files)
     return AttestationVerdict(tuple(lines), signed_by)
 
 
@@ -143,19 +143,19 @@ def _differing_fields(stated: Mapping[str, Any], derived: Mapping[str, Any]) -> 
             yield name
 
 
-def _check_files(subjects: Sequence[Mapping[str, Any]], folder: Path) -> Iterator[CheckLine]:
+def _check_files(subjects: Sequence[Subject], folder: Path) -> Iterator[CheckLine]:
     top = Path(os.path.realpath(folder))
     for subject in subjects:
-        if "sha256" not in subject["digest"]:
-            yield CheckLine("file", "open", f"{subject['name']} was not checked: that needs the repository")
+        name = subject.name
+        if "sha256" not in subject.digest:
+            yield CheckLine("file", "open", f"{name} was not checked: that needs the repository")
             continue
-        name = subject["name"]
         path = _inside(top, name)
         if path is None:
             yield CheckLine("file", "broken", f"{name} is outside of the folder", FindingCode.PATH_OUTSIDE)
             continue
         digest = hash_file(path)
-        if digest == f"sha256:{subject['digest']['sha256']}":
+        if digest == f"sha256:{subject.digest['sha256']}":
             yield CheckLine("file", "holds", f"{name} matches")
         else:
             there = "has other content" if digest.startswith("sha256:") else f"is {digest}"
