@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
-from donewhen.jobs.board.file_index import FileIndex
 from donewhen.jobs.ledger.entry_content import Files
 from donewhen.jobs.ledger.terms_content import JobTerms, Terms
-
-T = TypeVar("T")
 
 
 class IndexedProblem(msgspec.Struct, frozen=True, array_like=True):
@@ -77,20 +73,5 @@ class IndexedChain(msgspec.Struct, frozen=True):
     completed: IndexedInputs | None = None
 
 
-def read_through(index: FileIndex, kind: str, path: Path, read: Callable[[bytes], T], record: Any) -> T:
-    """Read a file through the index as a ``record`` (a type). Raise OSError if the file can't be read."""
-    found: list[T] = []
-
-    def fits(data: object) -> bool:
-        try:
-            found.append(msgspec.convert(data, record))
-        except msgspec.ValidationError:
-            return False
-        return True
-
-    def read_new(content: bytes) -> Any:
-        found.append(read(content))
-        return msgspec.to_builtins(found[-1])
-
-    index.get_or_read(kind, path, read_new, fits)
-    return found[-1]
+decode_plan: Callable[[str], IndexedPlan | UnreadablePlan] = msgspec.json.Decoder(IndexedPlan | UnreadablePlan).decode
+decode_chain: Callable[[str], IndexedChain] = msgspec.json.Decoder(IndexedChain).decode

@@ -18,7 +18,8 @@ from donewhen.jobs.board.index_records import (
     IndexedProblem,
     IndexedSeal,
     UnreadablePlan,
-    read_through,
+    decode_chain,
+    decode_plan,
 )
 from donewhen.jobs.board.validity import DependencyRecord, RecordedInputs, inputs_at
 from donewhen.jobs.contract.agreement import (
@@ -144,23 +145,23 @@ class _CachedReader:
         self._policy = policy
 
     def plan(self, place: JobPlace, where: str) -> IndexedPlan | UnreadablePlan:
-        return read_through(
-            self._index,
+        plan: IndexedPlan | UnreadablePlan = self._index.get_or_read(
             f"{self._plan_kind} {where}",
             place.path,
             lambda raw: _indexed_plan(raw, place.path, where),
-            IndexedPlan | UnreadablePlan,
+            decode=decode_plan,
         )
+        return plan
 
     def chain(self, workspace: Workspace, name: str) -> IndexedChain:
         path = workspace.folder / "ledger" / f"{name}.jsonl"
-        return read_through(
-            self._index,
+        chain: IndexedChain = self._index.get_or_read(
             f"{self._chain_kind} {name}",
             path,
             lambda raw: _indexed_chain(raw, name, self._policy, workspace.where(path)),
-            IndexedChain,
+            decode=decode_chain,
         )
+        return chain
 
 
 def _problem(found: IndexedProblem) -> AgreementProblem:

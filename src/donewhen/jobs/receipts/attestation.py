@@ -85,7 +85,7 @@ def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
             },
             "contract": {
                 "hash": seal.hash,
-                "terms": plain_terms(terms),
+                "terms": dict(sorted(plain_terms(terms).items())),
                 "agreed": _entry_reference(seal.entry),
                 "changed": [_entry_reference(change) for change in _changes(claims, entries, completed)],
             },
