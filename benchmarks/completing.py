@@ -22,6 +22,7 @@ from donewhen.jobs.contract.inputs import output_manifest, upstream_manifest
 from donewhen.jobs.contract.terms import job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor
 from donewhen.jobs.ledger.ledger import first_link
+from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.lifecycle.planning import check_plan
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
@@ -104,7 +105,7 @@ def _write_history(workspace: Workspace, path: Path, *, done: bool) -> None:
     terms = job_terms(job)
     agreed: dict[str, Value] = {"agreement_status": "agreed", "agreed_at": _NOW, "agreed_by": "me (person)"}
     history: list[tuple[str, str, dict[str, Any], dict[str, Value]]] = [
-        ("agreed", "person", {"how": "agreed", "terms": dict(terms), "hash": terms_hash(terms)}, agreed)
+        ("agreed", "person", {"how": "agreed", "terms": plain_terms(terms), "hash": terms_hash(terms)}, agreed)
     ]
     if done:
         (path.parent / "outputs" / "primary.md").write_text(f"The result of {job.id}.\n")

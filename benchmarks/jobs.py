@@ -14,6 +14,7 @@ from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.terms import job_terms, terms_hash
 from donewhen.jobs.ledger.ledger import first_link
+from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.plan.creating import create_project
 from donewhen.jobs.plan.document import rewrite_fields
 from donewhen.jobs.plan.frontmatter import Value
@@ -77,7 +78,7 @@ def generated(folder: Path, count: int) -> Workspace:
             terms = job_terms(workspace.job_at(path))
             fields: dict[str, Value] = {"agreement_status": "agreed", "agreed_at": _NOW, "agreed_by": "me (person)"}
             path.write_bytes(rewrite_fields(workspace.read(path), fields))
-            _write_chain(ledger / f"{identifier}.jsonl", dict(terms), terms_hash(terms), fields)
+            _write_chain(ledger / f"{identifier}.jsonl", plain_terms(terms), terms_hash(terms), fields)
     return workspace
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
@@ -29,6 +30,7 @@ from donewhen.jobs.ledger.approval import (
     unproved_actor,
 )
 from donewhen.jobs.ledger.ledger import Actor, ApproverClass, Entry
+from donewhen.jobs.ledger.terms_content import PROJECT_TERMS, ProjectTerms
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -85,24 +87,33 @@ def test_a_key_counts_once_it_is_trusted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("terms", "policy"),
+    ("settings", "policy"),
     [
         (None, Policy()),
         ({}, Policy()),
-        ({"settings": {}}, Policy()),
-        ({"settings": {"approval.ci": True}}, Policy(ci=True)),
-        ({"settings": {"approval.ci": False}}, Policy()),
-        ({"settings": {"approval.ci": "true"}}, Policy()),
-        ({"settings": {"approval.ci": 1}}, Policy()),
-        ({"settings": {"approval.keys": ["a", "b", "a"]}}, Policy(keys=frozenset("ab"))),
-        ({"approval.ci": True}, Policy()),
+        ({"approval.ci": True}, Policy(ci=True)),
+        ({"approval.ci": False}, Policy()),
+        ({"approval.keys": ["a", "b", "a"]}, Policy(keys=frozenset("ab"))),
+        ({"elsewhere.ci": True}, Policy()),
     ],
-    ids=["none", "empty", "no settings", "ci", "no ci", "a word", "a number", "keys", "elsewhere"],
+    ids=["none", "no settings", "ci", "no ci", "keys", "elsewhere"],
 )
 def test_the_policy_is_what_the_sealed_terms_say_and_nothing_else(
-    terms: Mapping[str, Any] | None, policy: Policy
+    settings: Mapping[str, Any] | None, policy: Policy
 ) -> None:
+    terms = None if settings is None else of_project(settings)
     assert Policy.of(terms) == policy
+
+
+@pytest.mark.parametrize("settings", [{"approval.ci": "true"}, {"approval.ci": 1}, {"approval.keys": "ab"}])
+def test_a_policy_of_the_wrong_type_can_not_be_sealed(settings: Mapping[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        of_project(settings)
+
+
+def of_project(settings: Mapping[str, Any]) -> ProjectTerms:
+    terms = {"project": "PJ-1", "criteria": [], "settings": settings, "hooks": [], "baselines": {}}
+    return msgspec.convert({**terms, "schema": PROJECT_TERMS}, ProjectTerms)
 
 
 @pytest.mark.parametrize(

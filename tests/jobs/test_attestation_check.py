@@ -289,6 +289,23 @@ def test_a_chain_that_was_cut_or_touched_does_not_hold(made: Made, change: Calla
     assert codes(found) <= {"chain_broken", "receipt_wrong"}
 
 
+@pytest.mark.parametrize(
+    ("terms", "code"),
+    [
+        ({"criteria": 1}, "chain_broken"),
+        ({"criteria": [1]}, "chain_broken"),
+        ({"schema": "donewhen/job-contract/v2", "more": {}}, "other_version"),
+    ],
+)
+def test_terms_that_this_version_never_writes_do_not_hold(made: Made, terms: dict[str, Any], code: str) -> None:
+    def forge(statement: dict[str, Any]) -> None:
+        chain(statement)[0]["data"]["terms"] |= terms
+        resealed(chain(statement), made.job.id)
+
+    found = checked(made.signed(made.edited(forge)), made.ada[0])
+    assert (found.state, codes(found)) == ("broken", {code})
+
+
 def test_the_chain_of_another_job_does_not_fit(made: Made) -> None:
     other = finished(made.bench, "Printer")
     theirs = attest_job(made.bench.workspace, other.id)["predicate"]
@@ -343,7 +360,6 @@ def last(entries: list[dict[str, Any]]) -> dict[str, Any]:
         (lambda entries: last(entries).update(gates={"truth": ["criterion_failed"]}), "receipt_wrong"),
         (lambda entries: last(entries).pop("score"), "receipt_wrong"),
         (lambda entries: last(entries).pop("writes"), "receipt_wrong"),
-        (lambda entries: entries[0]["data"].update(terms={"criteria": 1}), "predicate_wrong"),
         (lambda entries: entries.append({**entries[1], "type": "invalidated"}), "receipt_wrong"),
         (lambda entries: entries.append(copy.deepcopy(entries[1])), "receipt_wrong"),
     ],
@@ -476,6 +492,7 @@ def test_what_is_no_attestation_is_refused_with_its_problem(made: Made) -> None:
         sign_envelope(b"not json", *made.ada),
         raw(bare | {"_type": "https://in-toto.io/Statement/v0.1"}),
         raw(bare | {"predicateType": "https://slsa.dev/provenance/v1"}),
+        raw(bare | {"predicateType": "urn:donewhen:completion:v2"}),
         raw(bare | {"predicate": []}),
         raw(bare | {"subject": {}}),
         raw(bare | {"subject": [1]}),

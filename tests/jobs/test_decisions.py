@@ -12,14 +12,16 @@ from typing import Any
 
 import pytest
 
+from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.agreement import Agreement, agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, DecisionKind, decide
-from donewhen.jobs.contract.terms import TermsChange, job_terms, terms_hash
+from donewhen.jobs.contract.terms import TermsChange, job_terms
 from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.gates.evidence_status import evidence_statuses, sign_off
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Ledger
+from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import BUDGETS, STAKES, TARGETS, Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -121,7 +123,7 @@ def test_a_decision_is_recorded_written_and_sealed(
     terms = {name: said for name, said in written.items() if name != "status"}
     assert now.seal is not None
     assert sealed is not None
-    assert now.seal.terms == {**sealed.terms, **terms}
+    assert plain_terms(now.seal.terms) == {**plain_terms(sealed.terms), **terms}
     assert now.seal.entry == sealed.entry
     assert tampered(workspace) == []
 
@@ -252,8 +254,8 @@ def test_what_was_decided_may_be_tightened_by_hand_and_not_loosened_further(work
 def forge(workspace: Workspace, decision: str, changed: dict[str, Any]) -> None:
     """An entry by an agent that refers to a decision, and to terms of the agent's own making."""
     job = the_job(workspace)
-    terms = {**job_terms(job), **changed}
-    data = {"how": "decided", "decision": decision, "terms": terms, "hash": terms_hash(terms)}
+    terms = {**plain_terms(job_terms(job)), **changed}
+    data = {"how": "decided", "decision": decision, "terms": terms, "hash": digest_of(terms)}
     workspace.ledger.append(job.id, "agreed", data, BOT.by)
 
 
@@ -287,7 +289,7 @@ def test_a_decision_is_not_used_again_after_a_person_agreed_to_less(workspace: W
     edit(workspace, "max_iterations: 6", "max_iterations: 3")
     agree(workspace, agreement_proposals(workspace, [the_job(workspace)])[1], ADA)
     forge(workspace, decided, {"max_iterations": 6})
-    assert standing(workspace).seal.terms["max_iterations"] == 3
+    assert standing(workspace).seal.terms.max_iterations == 3
 
 
 def test_a_decision_about_an_unsealed_job_is_written_and_seals_nothing(unsealed: Workspace) -> None:

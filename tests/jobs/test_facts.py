@@ -12,8 +12,8 @@ import pytest
 from donewhen.jobs.board.views import ViewFact
 from donewhen.jobs.gates.evaluation import evaluate
 from donewhen.jobs.gates.evidence_status import collect_evidence, sign_off
-from donewhen.jobs.gates.facts import SuiteFact
 from donewhen.jobs.gates.score import score_of
+from donewhen.jobs.gates.suites import SuiteFact
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.ledger.ledger import Actor

@@ -9,7 +9,8 @@ import pytest
 
 from donewhen.jobs.evidence.requirements import requirements_of
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, State
-from donewhen.jobs.gates.facts import Facts, FileFact, SuiteFact
+from donewhen.jobs.gates.facts import Facts, FileFact
+from donewhen.jobs.gates.suites import SuiteFact
 from donewhen.jobs.gates.truth_gate import truth_gate
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.lessons.lesson_use import LessonFact

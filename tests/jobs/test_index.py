@@ -395,7 +395,7 @@ def test_a_second_look_at_all_jobs_reads_what_changed_and_nothing_else(
     shop: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    for name in ("_plan_data", "_chain_data"):
+    for name in ("_indexed_plan", "_indexed_chain"):
         original = getattr(survey_module, name)
 
         def counted(raw: bytes, *rest: Any, original: Any = original, name: str = name) -> Any:
@@ -404,17 +404,17 @@ def test_a_second_look_at_all_jobs_reads_what_changed_and_nothing_else(
 
         monkeypatch.setattr(survey_module, name, counted)
     first = survey_jobs(shop)
-    assert sorted(read) == ["_chain_data"] * 3 + ["_plan_data"] * 3
+    assert sorted(read) == ["_indexed_chain"] * 3 + ["_indexed_plan"] * 3
     read.clear()
     assert (survey_jobs(shop), read) == (first, [])
     two = shop.place("two").path
     two.write_text(two.read_text().replace("title: Two", "title: Second"))
     assert [job.title for job in survey_jobs(shop).jobs] == ["One", "Second", "Three"]
-    assert read == ["_plan_data"]
+    assert read == ["_indexed_plan"]
     read.clear()
     run_as_evidence(shop, shop.job("three"), ["true"], ME.by)
     assert [job.events for job in survey_jobs(shop).jobs] == [1, 1, 2]
-    assert read == ["_chain_data"]
+    assert read == ["_indexed_chain"]
     (shop.folder / "index.sqlite").unlink()
     assert [job.title for job in survey_jobs(shop).jobs] == ["One", "Second", "Three"]
 

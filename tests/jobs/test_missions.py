@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
@@ -323,8 +324,8 @@ def test_without_missions_the_terms_are_what_they_were_before_there_were_any(cou
     project, settings = court.workspace.project(), court.workspace.settings()
     none, empty = project_terms(project, settings), project_terms(project, settings, {})
     assert terms_hash(none) == terms_hash(empty)
-    assert "missions" not in none
-    assert set(project_terms(project, settings, {"reports": court.folder})["missions"]) == {"reports"}
+    assert none.missions is empty.missions is msgspec.UNSET
+    assert set(project_terms(project, settings, {"reports": court.folder}).missions) == {"reports"}
 
 
 def test_a_mission_that_can_not_be_read_voids_and_says_so(court: Court) -> None:

@@ -272,7 +272,7 @@ def test_a_signed_entry_copied_later_into_its_own_chain_does_not_count(workspace
     policy = Policy(keys=frozenset({str(key.key)}))
     seal = current_seal(job.id, workspace.ledger.read(job.id).entries, policy)
     assert seal is not None
-    assert seal.terms["criteria"] == ["It is fast.", "It works as described."]
+    assert seal.terms.criteria == ("It is fast.", "It works as described.")
 
 
 def test_a_key_is_made_and_used_at_the_command_line(

@@ -26,6 +26,7 @@ BROKEN = {
     "zero": json.dumps(GOOD | {"issues": {"A": {"number": 0}}}),
     "true": json.dumps(GOOD | {"milestones": {"A": {"number": True}}}),
     "no number": json.dumps(GOOD | {"issues": {"A": {}}}),
+    "a list as repository": json.dumps(GOOD | {"repo": ["octo/demo"]}),
     "a bare number": json.dumps(GOOD | {"issues": {"A": 1}}),
     "very deep": "[" * 100_000,
 }

@@ -8,12 +8,21 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from donewhen.config.settings import ApprovalSettings, GuardSettings, JobSettings, Settings, TestSettings
-from donewhen.jobs.contract.terms import compare_terms, job_terms, normal_command, project_terms, terms_hash
+from donewhen.jobs.contract.terms import (
+    TermsChange,
+    compare_terms,
+    job_terms,
+    normal_command,
+    project_terms,
+    terms_hash,
+)
+from donewhen.jobs.ledger.terms_content import JOB_TERMS, PROJECT_TERMS, JobTerms, ProjectTerms
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.job import STAKES, read_job, read_project
 from donewhen_kit import examples
@@ -63,7 +72,6 @@ setting_values: dict[str, st.SearchStrategy[Any]] = {
 terms = st.fixed_dictionaries(
     {
         **dict.fromkeys(LISTS, lists),
-        "schema": st.just("v1"),
         "inputs": lists,
         "stakes": st.sampled_from(STAKES),
         "reward_target": st.integers(0, 100),
@@ -80,26 +88,44 @@ terms = st.fixed_dictionaries(
 )
 
 
+_OF_PROJECTS = ("hooks", "hooks_switched_off", "baselines", "settings")
+
+
+def compared(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[TermsChange, ...]:
+    """The changes of a job and of a project that have these terms between them."""
+    jobs, projects = zip(*map(_job_and_project, (before, after)), strict=True)
+    return (*compare_terms(*jobs), *compare_terms(*projects))
+
+
+def _job_and_project(values: Mapping[str, Any]) -> tuple[JobTerms, ProjectTerms]:
+    job = {name: value for name, value in values.items() if name not in _OF_PROJECTS}
+    project = {name: values[name] for name in _OF_PROJECTS}
+    return (
+        msgspec.convert({**job, "schema": JOB_TERMS, "job": "WI-1"}, JobTerms),
+        msgspec.convert({**project, "schema": PROJECT_TERMS, "project": "PJ-1", "criteria": []}, ProjectTerms),
+    )
+
+
 def voided(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
-    return {term.field for term in compare_terms(before, after) if term.voids}
+    return {term.field for term in compared(before, after) if term.voids}
 
 
 @QUICK
 @given(terms)
 def test_nothing_has_changed_between_terms_and_themselves(one: dict[str, Any]) -> None:
-    assert compare_terms(one, one) == ()
+    assert compared(one, one) == ()
 
 
 @QUICK
 @given(terms, terms)
 def test_whatever_differs_is_seen(one: dict[str, Any], other: dict[str, Any]) -> None:
-    found = {change.field.partition(".")[0] for change in compare_terms(one, other)}
+    found = {change.field.partition(".")[0] for change in compared(one, other)}
     differing = {name for name in one if one[name] != other[name]}
     # The first command takes over the criteria that a person decides, which is a change of theirs.
     taken_over = {"criteria"} if bool(one["commands"]) != bool(other["commands"]) else set()
     assert found <= differing | taken_over
     assert differing - found <= {"settings"}
-    assert found ^ {change.field.partition(".")[0] for change in compare_terms(other, one)} <= taken_over
+    assert found ^ {change.field.partition(".")[0] for change in compared(other, one)} <= taken_over
     for name in ORDERED:
         if one[name] != other[name]:
             assert (name in voided(one, other)) is not (name in voided(other, one))
@@ -165,7 +191,7 @@ def test_what_asks_for_more_in_every_way_never_voids_and_its_undoing_always_does
         assert (name in back) is (one[name] != other[name])
     for name in LISTS:
         assert (name in back) is (one[name] != other[name])
-    assert bool(back) is bool(compare_terms(one, other))
+    assert bool(back) is bool(compared(one, other))
 
 
 @QUICK

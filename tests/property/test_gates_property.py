@@ -19,8 +19,9 @@ from donewhen.jobs.evidence.file_checks import FileState
 from donewhen.jobs.evidence.requirements import VERIFICATION, requirements_of
 from donewhen.jobs.gates.evaluation import evaluate
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, State
-from donewhen.jobs.gates.facts import Facts, FileFact, SuiteFact
+from donewhen.jobs.gates.facts import Facts, FileFact
 from donewhen.jobs.gates.score import score_of
+from donewhen.jobs.gates.suites import SuiteFact
 from donewhen.jobs.issues.mirror_status import MirrorFact
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.lessons.lesson_use import LessonFact

@@ -23,6 +23,7 @@ from donewhen.jobs.ledger.approval import (
     unproved_actor,
 )
 from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -120,7 +121,7 @@ def passphrase_for(path: Path, *, confirm: bool = False) -> str:
 
 def show_terms(output: Output, terms: Terms) -> None:
     """Print all terms."""
-    for name, value in terms.items():
+    for name, value in plain_terms(terms).items():
         if name in ("schema", "job", "project"):
             continue
         for line in _lines(name, value):

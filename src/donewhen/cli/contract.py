@@ -13,6 +13,7 @@ from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.contract.agreement import AgreementProposal, agreement_proposals
 from donewhen.jobs.contract.terms import terms_hash
 from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -41,7 +42,7 @@ def show(output: Output, job: str | None, project: Path | None) -> ExitCode:
         output.say(f"  {agreement.state}; sealed at {entry.at} by {entry.by.name} ({entry.by.kind})")
     output.say(f"  {terms_hash(terms)}", dim=True)
     show_terms(output, terms)
-    data = {"chain": proposal.chain, "state": agreement.state, "hash": terms_hash(terms), "terms": dict(terms)}
+    data = {"chain": proposal.chain, "state": agreement.state, "hash": terms_hash(terms), "terms": plain_terms(terms)}
     return output.finish(ExitCode.PASS, data)
 
 

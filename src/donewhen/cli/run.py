@@ -23,7 +23,6 @@ from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.writing import operation
 
 _TAIL = 15
-_NUMBERS = ("passed", "failed", "skipped", "coverage")
 
 
 @click.command()
@@ -170,8 +169,8 @@ def _tell(output: Output, text: str, ran: EvidenceRun) -> None:
         for line in plain_text(ran.output).rstrip().split("\n")[-_TAIL:]:
             output.say(f"  {line}")
         output.say(f"  {run.ending}, exit status {run.exit_code}")
-    if report := ran.entry.data.get("report"):
-        output.say("  " + ", ".join(f"{key}: {report[key]}" for key in _NUMBERS if key in report))
+    if isinstance(run, CommandRun) and run.report is not None:
+        output.say("  " + ", ".join(f"{key}: {number}" for key, number in run.report.numbers().items()))
     if not ran.reused and isinstance(run, CommandRun) and run.unlogged:
         output.say(f"  Not written to the execution log: {run.unlogged}.", fg="yellow")
     # A judge that could not be asked has no key, and no inputs that could have changed.

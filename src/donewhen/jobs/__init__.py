@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
     from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateReason, GateResult
     from donewhen.jobs.ledger.ledger import Actor, Break, Chain, Entry, Ledger
+    from donewhen.jobs.ledger.terms_content import JobTerms, ProjectTerms
     from donewhen.jobs.lifecycle.agent_loop import LoopResult, run_agent_loop
     from donewhen.jobs.lifecycle.completion import Completion, complete
     from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
@@ -72,11 +73,13 @@ _FILE_OF = {
     "GateResult": "ledger.gate_results",
     "Job": "plan.job",
     "JobRecord": "board.survey",
+    "JobTerms": "ledger.terms_content",
     "Ledger": "ledger.ledger",
     "LoopResult": "lifecycle.agent_loop",
     "Requirement": "evidence.requirements",
     "Policy": "ledger.approval",
     "Project": "plan.job",
+    "ProjectTerms": "ledger.terms_content",
     "Promise": "lifecycle.promise",
     "AgreementProposal": "contract.agreement",
     "EvidenceRun": "evidence.commands",
@@ -180,10 +183,12 @@ __all__ = [
     "GateResult",
     "Job",
     "JobRecord",
+    "JobTerms",
     "Ledger",
     "LoopResult",
     "Policy",
     "Project",
+    "ProjectTerms",
     "Promise",
     "ReadyPlan",
     "Requirement",

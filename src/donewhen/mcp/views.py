@@ -15,6 +15,7 @@ from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.ledger.entry_content import CommandRun, Decided, JudgeRun, Ran
 from donewhen.jobs.ledger.gate_results import GateReason
+from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.plan.job import Job
 from donewhen.mcp.answers import (
     ContractChange,
@@ -30,7 +31,6 @@ from donewhen.mcp.answers import (
 
 _TAIL_LINES = 40
 _TAIL = 3000
-_NUMBERS = ("passed", "failed", "skipped", "coverage")
 
 
 def reason_views(reasons: Iterable[GateReason]) -> list[ReasonView]:
@@ -57,7 +57,7 @@ def contract_view(proposal: AgreementProposal) -> ContractView:
         job=proposal.chain,
         state=agreement.state,
         hash=terms_hash(terms),
-        terms={name: _term(value) for name, value in terms.items()},
+        terms={name: _term(value) for name, value in plain_terms(terms).items()},
         changes=[
             ContractChange(change.kind, change.field, change.before, change.after, proposal.place(change), change.voids)
             for change in agreement.changes
@@ -92,7 +92,6 @@ def job_view(facts: Facts, evaluation: Evaluation, proposal: AgreementProposal) 
 def evidence_item(requirement: Requirement, seen: EvidenceRun) -> EvidenceItem:
     """Return one piece of evidence, with the last lines of the command's output."""
     run = seen.entry.read_as(Ran)
-    numbers = seen.entry.data.get("report") or {}
     return EvidenceItem(
         name=requirement.name,
         evidence=evidence_source(requirement),
@@ -102,7 +101,7 @@ def evidence_item(requirement: Requirement, seen: EvidenceRun) -> EvidenceItem:
         told=_result_text(seen),
         needs_human=isinstance(run, JudgeRun) and run.needs_human,
         exit_code=run.exit_code if isinstance(run, CommandRun) else None,
-        tests={name: numbers[name] for name in _NUMBERS if isinstance(numbers.get(name), int | float)},
+        tests={**run.report.numbers()} if isinstance(run, CommandRun) and run.report is not None else {},
         output=_tail(seen.output) if isinstance(run, CommandRun) else "",
     )
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.survey import JobRecord, survey_jobs
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.evidence.commands import evidence_store, newest_run
+from donewhen.jobs.evidence.records import UnusableRecord, read_ticket
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirement_for
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, evidence_statuses
 from donewhen.jobs.judge.job_ticket import job_artifacts
@@ -91,11 +94,11 @@ def judge_statement(said: JudgeRun | RecordedStatement) -> JudgeStatement:
 def kept_ticket(workspace: Workspace, entry: Entry) -> Ticket | None:
     """Return the ticket that the judge saw, from the evidence store; None if it is not on this machine."""
     name = entry.content.ticket if isinstance(entry.content, JudgeRun | Overridden) else None
-    data = None if name is None else evidence_store(workspace).get_json(name)
-    if not isinstance(data, dict):
+    ticket = read_ticket(evidence_store(workspace), name)
+    if isinstance(ticket, UnusableRecord):
         return None
     try:
-        return ticket_of(data, "evidence", str(data.get("mission")), labelled=False)
+        return ticket_of(msgspec.to_builtins(ticket), "evidence", ticket.mission, labelled=False)
     except DonewhenError:
         return None
 

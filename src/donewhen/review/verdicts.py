@@ -9,6 +9,7 @@ from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.evidence.commands import evidence_store
+from donewhen.jobs.evidence.records import put_record
 from donewhen.jobs.judge.missions import find_mission
 from donewhen.jobs.judge.person_overrides import override_gate
 from donewhen.jobs.ledger.approval import Approval, is_approval
@@ -95,9 +96,10 @@ def _record_on_job(
     job = workspace.job(name)
     about: dict[str, Any] = {"asked": item.kind}
     if item.ticket is not None and item.mission is not None:
-        from donewhen.jobs.judge.judge_evidence import ticket_data
+        from donewhen.jobs.judge.judge_evidence import stored_ticket
 
-        about |= {"mission": item.mission, "ticket": evidence_store(workspace).put_json(ticket_data(item.ticket))}
+        ticket = put_record(evidence_store(workspace), stored_ticket(item.ticket))
+        about |= {"mission": item.mission, "ticket": ticket}
         if item.said is not None:
             about["said"] = _statement_data(item.said)
     # A spot check is about what was judged, which may have changed since.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from donewhen.jobs.evidence.commands import evidence_store
+from donewhen.jobs.evidence.records import UnusableRecord, read_ticket
 from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.ledger.entry_content import CommandRun, FileCheck, JudgeRun, Ran
 from donewhen.jobs.ledger.ledger import Entry
@@ -28,7 +29,7 @@ class EvidenceView(NamedTuple):
     output: str | None
     """The output of a command; None if there is none, or it is not on this machine."""
     left_out: int
-    report: Mapping[str, Any]
+    report: Mapping[str, int | float]
     statement: JudgeStatement | None
     """The judge's statement; None if no judge was asked, or it gave no answer."""
     mission: str
@@ -61,7 +62,7 @@ def _evidence_view(workspace: Workspace, entry: Entry, current_state: str) -> Ev
         _verdict(run),
         output,
         left_out,
-        entry.data.get("report") or {},
+        run.report.numbers() if isinstance(run, CommandRun) and run.report is not None else {},
         judge_statement(judged) if judged and judged.votes else None,
         judged.mission or "" if judged else "",
         judged.model or "" if judged else "",
@@ -99,8 +100,7 @@ def cut_middle(text: str, head: int = _HEAD, tail: int = _TAIL) -> tuple[str, in
 
 def _ticket(workspace: Workspace, judged: JudgeRun | None) -> dict[str, str]:
     name = judged.ticket if judged else None
-    stored = None if name is None else evidence_store(workspace).get_json(name)
-    evidence = stored.get("evidence") if isinstance(stored, dict) else None
-    if not isinstance(evidence, dict):
+    ticket = read_ticket(evidence_store(workspace), name)
+    if isinstance(ticket, UnusableRecord):
         return {}
-    return {str(part): cut_middle(str(content))[0] for part, content in evidence.items()}
+    return {part: cut_middle(content)[0] for part, content in ticket.evidence.items()}

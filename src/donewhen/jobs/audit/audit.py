@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from donewhen.config.settings import Settings
-from donewhen.foundation.canonical import digest
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.git import committed_files, repository_root, worktree_root
 from donewhen.foundation.locks import LockedError
+from donewhen.jobs.audit.audit_evidence import evidence_problems, stored_names
 from donewhen.jobs.audit.audit_labels import label_problems
 from donewhen.jobs.contract.agreement import Agreement, job_agreement, location_of_change, project_agreement
 from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.evidence.store import EvidenceStore
-from donewhen.jobs.ledger.entry_content import EntryContent, Ran
+from donewhen.jobs.ledger.entry_content import Ran
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Chain
 from donewhen.jobs.plan.document import Document
@@ -30,8 +30,6 @@ from donewhen.jobs.record.anchors import read_anchors
 from donewhen.jobs.record.projection import mismatches, pending_writes
 
 Severity = Literal["error", "warning"]
-
-_STORED = ("record", "output", "manifest", "ticket")
 
 
 class AuditFinding(NamedTuple):
@@ -105,7 +103,7 @@ def audit_workspace(workspace: Workspace) -> Audit:
             )
         )
     entries = [entry for chain in chains.values() for entry in chain.entries]
-    stored = sum(len(_stored_names(entry.content)) for entry in entries)
+    stored = sum(len(stored_names(entry.content)) for entry in entries)
     return Audit(jobs, len(chains), len(entries), stored, len(anchors), tuple(findings))
 
 
@@ -161,43 +159,12 @@ def _git_findings(workspace: Workspace) -> Iterator[AuditFinding]:
 
 def _evidence_findings(workspace: Workspace, store: EvidenceStore, name: str, chain: Chain) -> Iterator[AuditFinding]:
     for entry in chain.entries:
-        if not isinstance(entry.content, Ran):
-            continue
-        for kind, blob in _stored_blobs(store, entry.content):
-            content = store.get_unverified(blob)
+        if isinstance(entry.content, Ran):
             where = f"{_ledger_file(workspace, name)}:{entry.seq}"
-            if content is None:
-                severity: Severity = "warning" if kind == "manifest" else "error"
-                yield AuditFinding(
-                    severity,
-                    FindingCode.EVIDENCE_MISSING,
-                    f"The {kind} of a run is missing ({blob[:19]}…).",
-                    where,
-                    f"donewhen run {name}",
-                )
-            elif digest(content) != blob:
-                yield AuditFinding(
-                    "error",
-                    FindingCode.EVIDENCE_CHANGED,
-                    f"The {kind} of a run was changed: it does not match its hash ({blob[:19]}…).",
-                    where,
-                )
-
-
-def _stored_names(content: EntryContent) -> dict[str, str]:
-    """The name of each file in the evidence store that an entry refers to."""
-    names = ((kind, getattr(content, kind, None)) for kind in _STORED)
-    return {kind: name for kind, name in names if isinstance(name, str)}
-
-
-def _stored_blobs(store: EvidenceStore, run: Ran) -> Iterator[tuple[str, str]]:
-    """Yield the kind and name of everything that a run stored; test outcomes are named in its record."""
-    names = _stored_names(run)
-    yield from names.items()
-    record = store.get_json(names.get("record", ""))
-    report = record.get("report") if isinstance(record, dict) else None
-    if isinstance(report, dict) and isinstance(report.get("outcomes"), str):
-        yield "outcomes", report["outcomes"]
+            for problem in evidence_problems(store, entry.content):
+                severity: Severity = "warning" if problem.harmless else "error"
+                again = f"donewhen run {name}" if problem.code == FindingCode.EVIDENCE_MISSING else None
+                yield AuditFinding(severity, problem.code, problem.message, where, again)
 
 
 def _plan_findings(workspace: Workspace, chains: Mapping[str, Chain]) -> tuple[int, list[AuditFinding]]:

@@ -74,35 +74,41 @@ class FileIndex:
         self._connection.close()
 
     def get_or_read(
-        self, kind: str, path: Path, read: Callable[[bytes], Any], fits: Callable[[Any], bool] = lambda _: True
+        self,
+        kind: str,
+        path: Path,
+        read: Callable[[bytes], Any],
+        fits: Callable[[Any], bool] = lambda _: True,
+        decode: Callable[[str], Any] = msgspec.json.decode,
     ) -> Any:
         """Return ``read(content)`` of a file, from the cache if this content was read before.
 
-        ``read`` returns a JSON value that depends on the content alone; ``kind`` names that value, and ``fits`` returns
-        whether a cached value has the expected shape. Raises OSError if the file can't be read.
+        ``read`` returns a JSON value or a struct that depends on the content alone; ``kind`` names that value, ``fits``
+        returns whether a cached value has the expected shape, and ``decode`` decodes it. A cached value that can't be
+        decoded is read again. Raises OSError if the file can't be read.
         """
         name, kind = _storable(str(path)), _storable(kind)
         self._visited.add(name)
         known = self._seen.get(name)
         now = _stat(path)
         if known is not None and known[0] == now:
-            data = self._cached(kind, known[1])
+            data = self._cached(kind, known[1], decode)
             if data is not None and fits(data):
                 return data
         content = read_regular(path)
         sha = hashlib.sha256(content).hexdigest()
         if known != (now, sha):
             self._new_seen[name] = (now, sha)
-        data = self._cached(kind, sha)
+        data = self._cached(kind, sha, decode)
         if data is None or not fits(data):
             data = read(content)
-            self._new_data[(kind, sha)] = json.dumps(data, ensure_ascii=True)
+            self._new_data[(kind, sha)] = json.dumps(data, ensure_ascii=True, default=msgspec.to_builtins)
         return data
 
-    def _cached(self, kind: str, sha: str) -> Any:
+    def _cached(self, kind: str, sha: str, decode: Callable[[str], Any]) -> Any:
         data = self._new_data.get((kind, sha)) or self._data.get((kind, sha))
         try:
-            return None if data is None else msgspec.json.decode(data)
+            return None if data is None else decode(data)
         except (msgspec.DecodeError, TypeError):
             return None
 

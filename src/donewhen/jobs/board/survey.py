@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from donewhen import __version__
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.board.file_index import FileIndex
+from donewhen.jobs.board.index_records import (
+    IndexedChain,
+    IndexedInputs,
+    IndexedPlan,
+    IndexedProblem,
+    IndexedSeal,
+    UnreadablePlan,
+    decode_chain,
+    decode_plan,
+)
 from donewhen.jobs.board.validity import DependencyRecord, RecordedInputs, inputs_at
 from donewhen.jobs.contract.agreement import (
     AgreementProblem,
@@ -108,17 +118,17 @@ def _survey_places(
             problems.append(AgreementProblem("document", message, workspace.where(place.path)))
             continue
         try:
-            chain = reader.chain(workspace, plan["id"]) if plan["id"] in chains else _EMPTY_CHAIN
+            chain = reader.chain(workspace, plan.id) if plan.id in chains else IndexedChain()
         except OSError as error:
-            where = workspace.where(workspace.folder / "ledger" / f"{plan['id']}.jsonl")
+            where = workspace.where(workspace.folder / "ledger" / f"{plan.id}.jsonl")
             problems.append(
                 AgreementProblem(FindingCode.CHAIN_BROKEN, f"The chain can't be read: {error.strerror}.", where)
             )
-            chain = _EMPTY_CHAIN
-        if "problem" in plan:
-            problems.append(AgreementProblem(*plan["problem"]))
+            chain = IndexedChain()
+        if isinstance(plan, UnreadablePlan):
+            problems.append(_problem(plan.problem))
             continue
-        problems += [AgreementProblem(*chain_break) for chain_break in chain["breaks"]]
+        problems += map(_problem, chain.breaks)
         records.append(_record(plan, chain, place, typed))
     lost = sorted(name for name in chains.difference(record.id for record in records) if name.startswith("WI-"))
     return tuple(name for name in lost if _recorded_status(reader.chain(workspace, name)) == "in_progress")
@@ -134,141 +144,131 @@ class _CachedReader:
         self._chain_kind = f"chain {__version__} {digest_of([policy.ci, sorted(policy.keys)])}"
         self._policy = policy
 
-    def plan(self, place: JobPlace, where: str) -> dict[str, Any]:
-        data: dict[str, Any] = self._index.get_or_read(
-            f"{self._plan_kind} {where}", place.path, lambda raw: _plan_data(raw, place.path, where), _is_plan
+    def plan(self, place: JobPlace, where: str) -> IndexedPlan | UnreadablePlan:
+        plan: IndexedPlan | UnreadablePlan = self._index.get_or_read(
+            f"{self._plan_kind} {where}",
+            place.path,
+            lambda raw: _indexed_plan(raw, place.path, where),
+            decode=decode_plan,
         )
-        return data
+        return plan
 
-    def chain(self, workspace: Workspace, name: str) -> dict[str, Any]:
+    def chain(self, workspace: Workspace, name: str) -> IndexedChain:
         path = workspace.folder / "ledger" / f"{name}.jsonl"
-        data: dict[str, Any] = self._index.get_or_read(
+        chain: IndexedChain = self._index.get_or_read(
             f"{self._chain_kind} {name}",
             path,
-            lambda raw: _chain_data(raw, name, self._policy, workspace.where(path)),
-            _is_chain,
+            lambda raw: _indexed_chain(raw, name, self._policy, workspace.where(path)),
+            decode=decode_chain,
         )
-        return data
+        return chain
 
 
-def _plan_data(raw: bytes, path: Path, where: str) -> dict[str, Any]:
+def _problem(found: IndexedProblem) -> AgreementProblem:
+    return AgreementProblem(found.code, found.message, found.where)
+
+
+def _indexed_plan(raw: bytes, path: Path, where: str) -> IndexedPlan | UnreadablePlan:
     folder_id = id_in(path.parent.name) or path.parent.name
     try:
         document = parse_document(raw, where)
         job = read_job(document, path, where)
     except DonewhenError as error:
-        return {"id": folder_id, "problem": [error.code, str(error.message), error.where or where]}
+        return UnreadablePlan(folder_id, IndexedProblem(error.code, str(error.message), error.where or where))
     if id_in(path.parent.name) not in (None, job.id):
         message = f"The folder says {folder_id}, but the plan file says {job.id}."
-        return {"id": folder_id, "problem": ["workspace", message, where]}
+        return UnreadablePlan(folder_id, IndexedProblem("workspace", message, where))
     terms = job_terms(job)
-    return {
-        "id": job.id,
-        "title": job.title,
-        "status": job.status,
-        "stakes": job.stakes,
-        "depends_on": list(job.depends_on),
-        "iteration": job.iteration,
-        "max_iterations": job.max_iterations,
-        "estimate_hours": _hours(document.fields.get("estimate_hours")),
-        "terms": terms,
-        "hash": terms_hash(terms),
-        "projected": {name: document.fields[name] for name in _WRITTEN_FIELDS if name in document.fields},
-        "agreed": document.fields.get("agreement_status") == "agreed",
-        "outputs": list(job.outputs),
-        "inputs": list(job.inputs),
-    }
+    return IndexedPlan(
+        id=job.id,
+        title=job.title,
+        status=job.status,
+        stakes=job.stakes,
+        depends_on=job.depends_on,
+        iteration=job.iteration,
+        max_iterations=job.max_iterations,
+        estimate_hours=_hours(document.fields.get("estimate_hours")),
+        terms=terms,
+        hash=terms_hash(terms),
+        projected={name: document.fields[name] for name in _WRITTEN_FIELDS if name in document.fields},
+        agreed=document.fields.get("agreement_status") == "agreed",
+        outputs=job.outputs,
+        inputs=job.inputs,
+    )
 
 
-def _chain_data(raw: bytes, name: str, policy: Policy, where: str) -> dict[str, Any]:
+def _indexed_chain(raw: bytes, name: str, policy: Policy, where: str) -> IndexedChain:
     chain = verify_chain(name, raw)
     seal = current_seal(name, chain.entries, policy)
     history = history_of(name, chain.entries, policy)
     built_on = inputs_at(history.completed)
-    return {
-        "events": len(chain.entries),
-        "breaks": [
-            [
+    return IndexedChain(
+        events=len(chain.entries),
+        breaks=tuple(
+            IndexedProblem(
                 (FindingCode.OTHER_VERSION if broken.other_version else FindingCode.CHAIN_BROKEN).value,
                 f"Line {broken.line}: {broken.problem}.",
                 f"{where}:{broken.line}",
-            ]
+            )
             for broken in chain.breaks
             if not broken.torn
-        ],
-        "seal": None if seal is None else {"terms": seal.terms, "hash": seal.hash},
-        "expected": expected_fields(chain.entries),
-        "last": last_writes(chain.entries),
-        "cancelled": history.status == "cancelled",
-        "completed": None if built_on is None else built_on._asdict(),
-    }
+        ),
+        seal=None if seal is None else IndexedSeal(seal.terms, seal.hash),
+        expected=expected_fields(chain.entries),
+        last=dict(last_writes(chain.entries)),
+        cancelled=history.status == "cancelled",
+        completed=None if built_on is None else IndexedInputs(dict(built_on.upstream), dict(built_on.declared)),
+    )
 
 
 # Not only the projected fields: an interrupted write is detected by all fields that it was to change.
 _WRITTEN_FIELDS = tuple(sorted(WRITTEN_BY_DONEWHEN))
-_PLAN_KEYS = frozenset(
-    (
-        *("id", "title", "status", "stakes", "depends_on", "iteration", "max_iterations", "estimate_hours"),
-        *("terms", "hash", "projected", "agreed", "outputs", "inputs"),
-    )
-)
-_CHAIN_KEYS = frozenset(("events", "breaks", "seal", "expected", "last", "cancelled", "completed"))
 
 
-def _is_plan(data: Any) -> bool:
-    return isinstance(data, dict) and (data.keys() >= _PLAN_KEYS or data.keys() >= {"id", "problem"})
-
-
-def _is_chain(data: Any) -> bool:
-    return isinstance(data, dict) and data.keys() >= _CHAIN_KEYS
-
-
-_EMPTY_CHAIN: Mapping[str, Any] = {"events": 0, "breaks": [], "seal": None, "cancelled": False, "completed": None}
-
-
-def _record(plan: Mapping[str, Any], chain: Mapping[str, Any], place: JobPlace, typed: bool) -> JobRecord:
+def _record(plan: IndexedPlan, chain: IndexedChain, place: JobPlace, typed: bool) -> JobRecord:
+    built_on = chain.completed
     return JobRecord(
-        plan["id"],
-        plan["title"],
-        plan["status"],
-        plan["stakes"],
-        tuple(plan["depends_on"]),
-        plan["iteration"],
-        plan["max_iterations"],
-        plan["estimate_hours"],
-        _agreement(plan, chain, typed or plan["agreed"]),
-        _mismatches(plan["projected"], chain),
+        plan.id,
+        plan.title,
+        plan.status,
+        plan.stakes,
+        plan.depends_on,
+        plan.iteration,
+        plan.max_iterations,
+        plan.estimate_hours,
+        _agreement(plan, chain, typed or plan.agreed),
+        _mismatches(plan.projected, chain),
         place.path,
-        chain["events"],
-        _recorded_status(chain) or plan["status"],
+        chain.events,
+        _recorded_status(chain) or plan.status,
         DependencyRecord(
             place.path,
-            tuple(plan["depends_on"]),
-            tuple(plan["outputs"]),
-            tuple(plan["inputs"]),
-            chain["cancelled"],
-            None if chain["completed"] is None else RecordedInputs(**chain["completed"]),
+            plan.depends_on,
+            plan.outputs,
+            plan.inputs,
+            chain.cancelled,
+            None if built_on is None else RecordedInputs(built_on.upstream, built_on.declared),
         ),
-        any("[check: judge " in criterion for criterion in plan["terms"]["criteria"]),
+        any("[check: judge " in criterion for criterion in plan.terms.criteria),
     )
 
 
-def _recorded_status(chain: Mapping[str, Any]) -> str:
-    return str(chain["expected"]["status"]) if chain["events"] else ""
+def _recorded_status(chain: IndexedChain) -> str:
+    return str(chain.expected["status"]) if chain.events else ""
 
 
-def _agreement(plan: Mapping[str, Any], chain: Mapping[str, Any], typed: bool) -> AgreementState:
-    seal = chain["seal"]
+def _agreement(plan: IndexedPlan, chain: IndexedChain, typed: bool) -> AgreementState:
+    seal = chain.seal
     if seal is None:
         return "unsealed" if typed else "proposed"
-    if seal["hash"] == plan["hash"]:
+    if seal.hash == plan.hash:
         return "agreed"
-    terms = terms_as_recorded(plan["terms"], unwritten_fields(plan["projected"], chain["last"]))
-    return "voided" if any(term.voids for term in compare_terms(seal["terms"], terms)) else "agreed"
+    terms = terms_as_recorded(plan.terms, unwritten_fields(plan.projected, chain.last))
+    return "voided" if any(term.voids for term in compare_terms(seal.terms, terms)) else "agreed"
 
 
-def _mismatches(fields: Mapping[str, Value], chain: Mapping[str, Any]) -> tuple[Mismatch, ...]:
-    return compare_fields(fields, chain["expected"], chain["last"]) if chain["events"] else ()
+def _mismatches(fields: Mapping[str, Value], chain: IndexedChain) -> tuple[Mismatch, ...]:
+    return compare_fields(fields, chain.expected, chain.last) if chain.events else ()
 
 
 def _duplicate_ids(workspace: Workspace, records: Sequence[JobRecord]) -> list[AgreementProblem]:

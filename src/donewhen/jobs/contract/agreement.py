@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import msgspec
+
 from donewhen.config.agent_runtimes import PROJECT_HOOK_FILES
 from donewhen.config.loader import CONFIG_FILE
 from donewhen.config.project_hooks import file_disabling_hooks
@@ -22,7 +24,6 @@ from donewhen.jobs.contract.terms import (
     TermsChange,
     compare_terms,
     criterion_term,
-    have_same_shape,
     job_terms,
     project_terms,
     terms_hash,
@@ -31,6 +32,7 @@ from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.entry_content import Agreed, Completed, EntryContent, Started, TermsDecided
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Actor, Chain, Entry
+from donewhen.jobs.ledger.terms_content import DecidedTerms, JobTerms, ProjectTerms, plain_terms
 from donewhen.jobs.plan.criteria import Criterion
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job, Project
@@ -120,8 +122,8 @@ def seals_in(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Ite
         allowed = Policy.of(seal.terms if seal else None) if policy is None else policy
         content = entry.content
         if isinstance(content, TermsDecided) and seal is not None and is_approval(entry, chain, allowed):
-            seal = Seal({**seal.terms, **_decided_terms(content)}, seal.entry)
-        if isinstance(content, Agreed) and content.terms and content.hash == terms_hash(content.terms):
+            seal = Seal(_with_decision(seal.terms, content), seal.entry)
+        if isinstance(content, Agreed) and content.terms is not None and content.hash == terms_hash(content.terms):
             if content.how == "agreed" and is_approval(entry, chain, allowed):
                 seal = Seal(content.terms, entry)
             elif seal is not None and content.how == "tightened" and _is_only_stricter(seal.terms, content.terms):
@@ -163,9 +165,14 @@ def job_agreement(job: Job, chain: Chain, project: Agreement) -> Agreement:
     return agreement_state(terms, current_seal(job.id, chain.entries, policy), typed=typed)
 
 
-def terms_as_recorded(terms: Terms, unwritten: Mapping[str, Value]) -> Terms:
+def terms_as_recorded(terms: JobTerms, unwritten: Mapping[str, Value]) -> JobTerms:
     """The terms of a plan with what the ledger has decided and a killed writer did not write into the plan."""
-    return {**terms, **{name: value for name, value in unwritten.items() if name in terms}}
+    decided = {name: value for name, value in unwritten.items() if name in DecidedTerms.__struct_fields__}
+    try:
+        return msgspec.structs.replace(terms, **msgspec.convert(decided, DecidedTerms).values())
+    except msgspec.ValidationError:
+        # No decision writes such values, so the plan is compared as it is.
+        return terms
 
 
 def agreement_proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[AgreementProposal, ...]:
@@ -199,7 +206,7 @@ def _agree(workspace: Workspace, proposal: AgreementProposal, approval: Approval
     with writing(workspace, proposal.plan.path, proposal.chain) as plan:
         # What does not count now must not start to count if the policy changes later.
         how = "agreed" if approval.counts(policy) else "said"
-        data: dict[str, Any] = {"how": how, "terms": proposal.agreement.terms}
+        data: dict[str, Any] = {"how": how, "terms": plain_terms(proposal.agreement.terms)}
         data["hash"] = terms_hash(proposal.agreement.terms)
         if notes:
             data["notes"] = notes
@@ -316,7 +323,7 @@ def _is_only_tightened(agreement: Agreement) -> bool:
 def _append_seal(plan: Writing, agreement: Agreement, by: Actor) -> Entry:
     terms = agreement.terms
     changes = [change._asdict() for change in agreement.changes]
-    data = {"how": "tightened", "terms": terms, "hash": terms_hash(terms), "changes": changes}
+    data = {"how": "tightened", "terms": plain_terms(terms), "hash": terms_hash(terms), "changes": changes}
     return plan.append("agreed", data, Approval(by))
 
 
@@ -327,24 +334,24 @@ def _terms_now(workspace: Workspace, proposal: AgreementProposal) -> Terms:
     return job_terms(workspace.job_at(proposal.plan.path))
 
 
-def _project_terms(workspace: Workspace, project: Project) -> Terms:
-    def read() -> Terms:
+def _project_terms(workspace: Workspace, project: Project) -> ProjectTerms:
+    def read() -> ProjectTerms:
         settings = workspace.settings()
         return project_terms(project, settings, mission_folders(workspace.root, settings), read=workspace.read_file)
 
     return workspace.once((SETTINGS, project.id, project.criteria, project.github_enabled, project.github_repo), read)
 
 
-def _decided_terms(decision: TermsDecided) -> Terms:
-    """The terms that a decision sets; empty if it sets any that its kind may not."""
-    allowed = DECIDED_FIELDS.get(decision.decision, frozenset())
-    return decision.terms if allowed.issuperset(decision.terms) else {}
+def _with_decision(terms: Terms, decision: TermsDecided) -> Terms:
+    """The terms after a decision; unchanged if it sets any that its kind may not."""
+    values = decision.terms.values()
+    if not isinstance(terms, JobTerms) or not DECIDED_FIELDS[decision.decision].issuperset(values):
+        return terms
+    return msgspec.structs.replace(terms, **values)
 
 
 def _is_only_stricter(before: Terms, after: Terms) -> bool:
     """Whether new terms need no new agreement. ``after`` is untrusted."""
-    if not have_same_shape(before, after):
-        return False
     return not any(change.voids for change in compare_terms(before, after))
 
 

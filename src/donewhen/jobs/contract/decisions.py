@@ -9,6 +9,7 @@ from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.agreement import job_agreement, project_agreement
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.ledger.terms_content import JobTerms
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import BUDGETS, TARGETS, Job, Stakes
 from donewhen.jobs.plan.workspace import Workspace
@@ -49,7 +50,9 @@ def _decide(workspace: Workspace, job: Job, decision: Decision, approval: Approv
         about_project = project_agreement(plan.snapshot, plan.snapshot.project())
         policy = Policy.of(about_project.seal.terms if about_project.seal else None)
         agreed = job_agreement(job, chain, about_project).seal
-        terms = _new_terms(job, decision, agreed.terms["max_iterations"] if agreed else job.max_iterations)
+        sealed = agreed.terms if agreed else None
+        budget = sealed.max_iterations if isinstance(sealed, JobTerms) else job.max_iterations
+        terms = _new_terms(job, decision, budget)
         data: dict[str, Any] = {"decision": decision.kind, "reason": decision.reason.strip()}
         if decision.value is not None:
             data["value"] = decision.value

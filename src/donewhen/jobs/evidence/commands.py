@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import msgspec
+
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import UsageError
 from donewhen.foundation.executables import Executable, resolve_executable, safe_path
@@ -21,8 +23,9 @@ from donewhen.foundation.secrets import REDACTED, redact_secrets
 from donewhen.jobs.contract.agreement import seal_tightened_terms
 from donewhen.jobs.contract.inputs import Manifest, hash_file, input_manifest, input_manifest_now
 from donewhen.jobs.evidence.file_checks import checked_files, run_file_check
+from donewhen.jobs.evidence.records import CommandRecord, InputList, RecordedProgram, RecordedReport, put_record
 from donewhen.jobs.evidence.requirements import is_required_evidence, requirements_of
-from donewhen.jobs.evidence.store import RECORD, EvidenceKey, EvidenceStore
+from donewhen.jobs.evidence.store import EvidenceKey, EvidenceStore
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entry_content import CommandRun, FileCheck, JudgeRun, Ran
 from donewhen.jobs.ledger.ledger import Actor, Entry
@@ -136,24 +139,21 @@ def run_as_evidence(
     store = evidence_store(workspace)
     output = _safe_output(result.output, before.environment)
     manifest = store.put_json(dict(before.inputs.files))
-    record = {
-        "schema": RECORD,
-        "job": job.id,
-        "argv": [redact_secrets(word) for word in argv],
-        "executable": {"path": _without_home(before.executable.path), "hash": before.executable.hash},
-        "environment": dict(before.fingerprint),
-        "inputs": {"manifest": manifest, "declared": before.inputs.declared},
-        "changed_meanwhile": changed[:_MAX_CHANGED_FILES],
-        "started_at": started_at,
-        "seconds": round(result.seconds, 3),
-        "ending": result.ending,
-        "exit_code": result.exit_code,
-        "output": store.put(output.encode("utf-8", "replace")),
-        "report": None
-        if report is None
-        else {**report.summary(), "outcomes": store.put_json(_redacted_outcomes(report))},
-        "report_problem": None if problem is None else redact_secrets(problem),
-    }
+    record = CommandRecord(
+        job=job.id,
+        argv=tuple(redact_secrets(word) for word in argv),
+        executable=RecordedProgram(path=_without_home(before.executable.path), hash=before.executable.hash),
+        environment=dict(before.fingerprint),
+        inputs=InputList(manifest=manifest, declared=before.inputs.declared),
+        changed_meanwhile=tuple(changed[:_MAX_CHANGED_FILES]),
+        started_at=started_at,
+        seconds=round(result.seconds, 3),
+        ending=result.ending,
+        exit_code=result.exit_code,
+        output=store.put(output.encode("utf-8", "replace")),
+        report=None if report is None else _recorded_report(report, store),
+        report_problem=None if problem is None else redact_secrets(problem),
+    )
     data: dict[str, Any] = {
         "what": "command",
         "evidence": evidence_name(evidence),
@@ -165,8 +165,8 @@ def run_as_evidence(
         "passed": result.succeeded and problem is None and (report is None or report.good),
         "ending": result.ending,
         "exit_code": result.exit_code,
-        "record": store.put_json(record),
-        "output": record["output"],
+        "record": put_record(store, record),
+        "output": record.output,
         "manifest": manifest,
     }
     if report is not None:
@@ -286,8 +286,9 @@ def _command_text(argv: Sequence[str]) -> str:
     return text
 
 
-def _redacted_outcomes(report: RunReport) -> dict[str, str]:
-    return {redact_secrets(name): outcome for name, outcome in report.outcomes.items()}
+def _recorded_report(report: RunReport, store: EvidenceStore) -> RecordedReport:
+    outcomes = {redact_secrets(name): outcome for name, outcome in report.outcomes.items()}
+    return msgspec.convert({**report.summary(), "outcomes": store.put_json(outcomes)}, RecordedReport)
 
 
 def _short_hash(name: str, value: str) -> str:

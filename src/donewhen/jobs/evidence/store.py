@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from donewhen.foundation.canonical import canonical_json, digest, digest_of
 from donewhen.foundation.files import write_atomically
 
-RECORD = "donewhen/evidence/v1"
 _MAX_COMMITTED_BYTES = 256 * 1024
 
 
@@ -30,7 +29,7 @@ class EvidenceKey(NamedTuple):
     def key(self) -> str:
         return digest_of(self._asdict())
 
-    def differing(self, other: Mapping[str, Any]) -> tuple[str, ...]:
+    def differing(self, other: Mapping[str, str]) -> tuple[str, ...]:
         """Return the names of the parts that differ from ``other``."""
         return tuple(name for name, value in self._asdict().items() if other.get(name) != value)
 

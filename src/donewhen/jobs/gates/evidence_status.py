@@ -22,10 +22,12 @@ from donewhen.jobs.evidence.commands import (
     run_conditions,
 )
 from donewhen.jobs.evidence.file_checks import file_state
+from donewhen.jobs.evidence.records import FileHashes, UnusableRecord, read_command, read_file_hashes
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirement_for, requirements_of
 from donewhen.jobs.judge.person_overrides import has_override, newest_override, subject_of
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.entry_content import CommandRun, FileCheck, JudgeRun, Overridden, SignedOff
+from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -340,15 +342,15 @@ def _change_reasons(
     store = evidence_store(workspace)
     match part:
         case "inputs":
-            before = store.get_json(run.manifest or "")
-            if not isinstance(before, dict):
+            files = read_file_hashes(store, run.manifest)
+            if isinstance(files, UnusableRecord):
                 return ["the inputs changed (this machine has no list of the earlier ones)"]
-            return _changed_files(before, inputs)
+            return _changed_files(files, inputs)
         case "environment":
-            record = store.get_json(run.record or "")
-            before = record.get("environment") if isinstance(record, dict) else None
-            if not isinstance(before, dict):
-                return ["the environment changed (this machine has no record of the earlier one)"]
+            record = read_command(store, run.record)
+            if isinstance(record, UnusableRecord):
+                return [_CHANGED_ENVIRONMENT[record.code == FindingCode.OTHER_VERSION]]
+            before = record.environment
             names = sorted(name for name in {*before, *fingerprint} if before.get(name) != fingerprint.get(name))
             return [f"the environment changed: {', '.join(names)}"]
         case "executable":
@@ -357,13 +359,19 @@ def _change_reasons(
             return ["the command changed"]
 
 
-def _changed_files(before: dict[str, str], inputs: Manifest) -> list[str]:
+_CHANGED_ENVIRONMENT = {
+    False: "the environment changed (this machine has no record of the earlier one)",
+    True: "the environment changed (the record of the earlier one was written by a newer version of donewhen)",
+}
+
+
+def _changed_files(before: FileHashes, inputs: Manifest) -> list[str]:
     names = sorted(file for file in {*before, *inputs.files} if before.get(file) != inputs.files.get(file))
     lines = [f"the input {name} {_input_change(name, before, inputs)}" for name in names[:_MAX_LISTED]]
     return lines + ([f"and {len(names) - _MAX_LISTED} more inputs"] if len(names) > _MAX_LISTED else [])
 
 
-def _input_change(name: str, before: dict[str, str], inputs: Manifest) -> str:
+def _input_change(name: str, before: FileHashes, inputs: Manifest) -> str:
     if name not in before:
         return "is new"
     return "is missing" if inputs.files.get(name, "missing") == "missing" else "changed"

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from donewhen.foundation.errors import ConfigError
 from donewhen.jobs.board.validity import DependencyFact, ValidityChecker
 from donewhen.jobs.board.views import ViewFact, view_status
 from donewhen.jobs.contract.agreement import Agreement, job_agreement, project_agreement
 from donewhen.jobs.contract.inputs import hash_file, locate_path, upstream_manifest
-from donewhen.jobs.evidence.commands import evidence_name, evidence_store, newest_run
+from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.evidence.file_checks import FileState, file_state
-from donewhen.jobs.evidence.store import EvidenceStore
 from donewhen.jobs.evidence.test_config import hash_test_configs
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, evidence_statuses
+from donewhen.jobs.gates.suites import SuiteFact, suites_of
 from donewhen.jobs.issues.mirror_status import MirrorFact, mirror_fact
 from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.ledger.entry_content import Agreed, CommandRun, Files, Started
+from donewhen.jobs.ledger.entry_content import Agreed, Files, Started
+from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Chain, Entry
 from donewhen.jobs.lessons.lesson_use import LessonFact, lesson_fact
 from donewhen.jobs.plan.criteria import is_placeholder, markdown_sections
@@ -43,14 +44,11 @@ class FileFact(NamedTuple):
     """Whether it contains only placeholder text, which earns no points."""
 
 
-class SuiteFact(NamedTuple):
-    """The tests of a command compared with an earlier run."""
+class OtherVersion(NamedTuple):
+    """Something that another version of donewhen wrote, in a format that this version can't use."""
 
-    evidence: str
-    lost: tuple[str, ...]
-    skipped: tuple[str, ...]
-    before: int
-    now: int
+    message: str
+    where: str
 
 
 class Facts(NamedTuple):
@@ -81,6 +79,14 @@ class Facts(NamedTuple):
     """The text below each heading of the plan, by its lower-case title."""
     harness_changed: tuple[str, ...] = ()
     """Test configuration files that changed since the job was first started."""
+    project_breaks: tuple[str, ...] = ()
+    other_versions: tuple[OtherVersion, ...] = ()
+    """Lines of the job's and the project's ledger, and test reports, that this version can't use."""
+
+    @property
+    def record_intact(self) -> bool:
+        """Whether the ledger can be read to its end, and the plan says what it says."""
+        return not (self.tampered or self.chain_breaks or self.project_breaks or self.other_versions)
 
 
 def facts_of(workspace: Workspace, job: Job) -> Facts:
@@ -90,12 +96,13 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
     agreed_project = project_agreement(workspace, project)
     policy = Policy.of(agreed_project.seal.terms if agreed_project.seal else None)
     chain = workspace.ledger.read(job.id)
+    project_chain = workspace.ledger.read(project.id)
     history = history_of(job.id, chain.entries, policy)
     statuses = evidence_statuses(workspace, job)
-    store = evidence_store(workspace)
     agreement = job_agreement(job, chain, agreed_project)
     agreed_at = agreement.seal.entry.seq if agreement.seal else 0
-    suites, missing = _suites(store, chain.entries, statuses, agreed_at)
+    suites, unusable = suites_of(evidence_store(workspace), chain.entries, statuses, agreed_at)
+    newer = [report for report in unusable if report.record.code == FindingCode.OTHER_VERSION]
     texts = {section.title.casefold(): section.text for section in markdown_sections(job.document.body)}
     return Facts(
         job=job,
@@ -111,7 +118,7 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
         upstream_changed=_upstream_changed(workspace, job, history.started),
         suites=suites,
         tampered=mismatches(job.document.fields, chain.entries) if chain.entries else (),
-        chain_breaks=(*_chain_problems(chain), *missing),
+        chain_breaks=(*chain_problems(chain), *(report.message for report in unusable if report not in newer)),
         runs=_count_runs(chain.entries, history.started, statuses),
         views=view_status(workspace, job, chain, agreed_project),
         lessons=lesson_fact(workspace, job.id, chain.entries),
@@ -119,7 +126,24 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
         progress_lines=_count_progress_lines(texts.get("progress log", "")),
         sections=texts,
         harness_changed=_changed_test_config(workspace, job, chain.entries),
+        project_breaks=tuple(chain_problems(project_chain)),
+        other_versions=(
+            *_other_versions(workspace, chain),
+            *_other_versions(workspace, project_chain),
+            *(OtherVersion(report.sentence, _line(workspace, job.id, report.entry.seq)) for report in newer),
+        ),
     )
+
+
+def _other_versions(workspace: Workspace, chain: Chain) -> Iterator[OtherVersion]:
+    for broken in chain.breaks:
+        if broken.other_version:
+            message = f"The ledger of {broken.chain} can't be used: {broken.problem}."
+            yield OtherVersion(message, _line(workspace, broken.chain, broken.line))
+
+
+def _line(workspace: Workspace, chain: str, line: int) -> str:
+    return f"{workspace.where(workspace.folder / 'ledger' / f'{chain}.jsonl')}:{line}"
 
 
 def _files(
@@ -184,61 +208,9 @@ def _upstream_changed(workspace: Workspace, job: Job, started: Entry | None) -> 
     return tuple(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))
 
 
-def _suites(
-    store: EvidenceStore, entries: Sequence[Entry], statuses: Sequence[EvidenceStatus], agreed_at: int
-) -> tuple[tuple[SuiteFact, ...], tuple[str, ...]]:
-    """Compare each test command's newest report with the one from before the work, or else the first one.
-
-    Also return the problems with reports that are missing from the store.
-    """
-    facts: list[SuiteFact] = []
-    missing: list[str] = []
-    # The baseline is the last report before the first start (starting runs the tests) or before the latest agreement.
-    # An earlier report may be of a temporarily incomplete suite.
-    begun = max(agreed_at, next((entry.seq for entry in entries if entry.type == "started"), 0))
-    requirements = [status.requirement for status in statuses if status.requirement.check.kind == "run"]
-    for evidence in dict.fromkeys(requirement.evidence for requirement in requirements):
-        newest = newest_run(entries, evidence)
-        name = evidence_name(evidence)
-        reports = [entry for entry in entries if _has_test_report(entry, name)]
-        if newest is None or newest not in reports:
-            continue
-        earlier = [report for report in reports if report.seq < begun]
-        now, before = test_outcomes(store, newest), test_outcomes(store, earlier[-1] if earlier else reports[0])
-        if now is None or before is None:
-            missing.append(f"the test ids of a run of `{evidence}` are missing")
-            continue
-        facts.append(compare_suites(evidence, now, before))
-    return tuple(facts), tuple(missing)
-
-
-def compare_suites(evidence: str, now: Mapping[str, str], before: Mapping[str, str]) -> SuiteFact:
-    """Return the tests of ``before`` that are missing or skipped in ``now``."""
-    executed = {name for name, outcome in before.items() if outcome != "skipped"}
-    skipped = sorted(name for name in executed if now.get(name) == "skipped")
-    return SuiteFact(evidence, tuple(sorted(before.keys() - now.keys())), tuple(skipped), len(executed), len(now))
-
-
-def _has_test_report(entry: Entry, evidence: str) -> bool:
-    run = entry.content
-    return (
-        isinstance(run, CommandRun)
-        and run.evidence == evidence
-        and run.report is not None
-        and run.report.passed is not None
-    )
-
-
-def test_outcomes(store: EvidenceStore, entry: Entry) -> dict[str, str] | None:
-    """Return the outcome of each test in a run; None if the store does not have it."""
-    record: Any = store.get_json(entry.read_as(CommandRun).record or "")
-    report = record.get("report") if isinstance(record, dict) else None
-    outcomes: Any = store.get_json(str(report.get("outcomes"))) if isinstance(report, dict) else None
-    return outcomes if isinstance(outcomes, dict) else None
-
-
-def _chain_problems(chain: Chain) -> Iterator[str]:
-    return (chain_break.problem for chain_break in chain.breaks if not chain_break.torn)
+def chain_problems(chain: Chain) -> Iterator[str]:
+    """Return why a chain is broken; lines of other versions are not breaks."""
+    return (broken.problem for broken in chain.breaks if not broken.torn and not broken.other_version)
 
 
 def _count_runs(entries: Sequence[Entry], started: Entry | None, statuses: Sequence[EvidenceStatus]) -> int:

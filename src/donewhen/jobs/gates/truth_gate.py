@@ -34,8 +34,11 @@ def truth_gate(facts: Facts) -> GateResult:
 
 
 def _record_reasons(facts: Facts) -> Iterator[GateReason]:
-    for problem in facts.chain_breaks:
-        yield GateReason(GateCode.RECORD_BROKEN, f"The ledger of {facts.job.id} is broken: {problem}.")
+    for other in facts.other_versions:
+        yield GateReason(GateCode.OTHER_VERSION, other.message, other.where)
+    for name, problems in ((facts.job.id, facts.chain_breaks), (facts.project.id, facts.project_breaks)):
+        for problem in problems:
+            yield GateReason(GateCode.RECORD_BROKEN, f"The ledger of {name} is broken: {problem}.")
     for mismatch in facts.tampered:
         line = facts.job.document.line_of(mismatch.field)
         message = f"{mismatch.field} says {mismatch.found!r}, but the ledger says {mismatch.expected!r}."
@@ -147,7 +150,7 @@ def _next(facts: Facts, reasons: list[GateReason]) -> str | None:
     """Return the command that helps with the first reason."""
     if not reasons:
         return None
-    if reasons[0].code in (GateCode.RECORD_BROKEN, GateCode.RECORD_TAMPERED):
+    if reasons[0].code in (GateCode.RECORD_BROKEN, GateCode.RECORD_TAMPERED, GateCode.OTHER_VERSION):
         return "donewhen audit"
     if reasons[0].code == GateCode.NEEDS_HUMAN:
         return "donewhen review"

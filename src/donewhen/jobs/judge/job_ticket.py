@@ -166,8 +166,9 @@ def _evidence_text(store: EvidenceStore, check: CheckedRequirement) -> str:
     output = store.get(run.output or "") or b""
     message = f"$ {check.requirement.evidence}\n{verdict}, exit status {run.exit_code}"
     if run.report is not None:
-        report = check.entry.data["report"]
-        message += ", " + ", ".join(f"{count} {name}" for name, count in report.items() if isinstance(count, int))
+        # In the order in which the ledger has them, so that the same work has the same ticket.
+        counts = sorted((name, count) for name, count in run.report.numbers().items() if isinstance(count, int))
+        message += ", " + ", ".join(f"{count} {name}" for name, count in counts)
     # Durations differ from run to run and must not change the ticket of the same work.
     return f"{message}\n{_DURATION.sub('…', output.decode('utf-8', 'replace'))}"
 

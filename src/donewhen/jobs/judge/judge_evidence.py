@@ -24,6 +24,7 @@ from donewhen.jobs.evidence.commands import (
     find_fresh_run,
     newest_run,
 )
+from donewhen.jobs.evidence.records import StoredTicket, put_record
 from donewhen.jobs.evidence.requirements import Requirement, is_required_evidence
 from donewhen.jobs.judge.job_ticket import (
     CheckedRequirement,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from donewhen.judging.ticket import Ticket
     from donewhen.judging.verdict import Verdict
 
-TICKET = "donewhen/ticket/v1"
 NOTHING_TO_JUDGE = "there is nothing to judge: no output, no change, no evidence collected by the gate"
 
 
@@ -138,7 +138,7 @@ def ask_judge(
         **_limit_retries(refusals, job, verdict_data(verdict, question.mission, question.guidance, question.ticket)),
         "model": model,
         "guidance_step": question.guidance.step,
-        "ticket": evidence_store(workspace).put_json(ticket_data(question.ticket)),
+        "ticket": put_record(evidence_store(workspace), stored_ticket(question.ticket)),
     }
     return EvidenceRun(append_run(workspace, job, data, by), reused=False, output=str(data["told"]))
 
@@ -209,15 +209,11 @@ def verdict_data(verdict: Verdict, mission: Mission, guidance: Guidance, ticket:
     }
 
 
-def ticket_data(ticket: Ticket) -> dict[str, Any]:
+def stored_ticket(ticket: Ticket) -> StoredTicket:
     """Return a ticket as the evidence store keeps it."""
-    return {
-        "schema": TICKET,
-        "group_id": ticket.group_id,
-        "mission": ticket.mission,
-        "cluster": ticket.cluster,
-        "evidence": dict(ticket.evidence),
-    }
+    return StoredTicket(
+        group_id=ticket.group_id, mission=ticket.mission, cluster=ticket.cluster, evidence=dict(ticket.evidence)
+    )
 
 
 def _run_fields(job: Job, requirement: Requirement) -> dict[str, Any]:

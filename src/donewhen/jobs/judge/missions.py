@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.jobs.contract.agreement import project_seal
+from donewhen.jobs.contract.agreement import Seal, project_seal
 from donewhen.jobs.contract.mission_folders import mission_folders, missions_folder
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.entry_content import GuidanceAccepted
 from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.ledger.terms_content import ProjectTerms
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.writing import writing
 
@@ -56,13 +57,13 @@ def accepted_guidance(workspace: Workspace, name: str, mission: Mission) -> Acce
     """Return which guidance of a mission the gates use."""
     project = workspace.project()
     seal = project_seal(workspace, project)
-    settings: Any = {} if seal is None else seal.terms.get("settings", {})
+    trusted = _trusts_trials(seal)
     policy = Policy.of(seal.terms if seal else None)
     for entry in reversed(workspace.ledger.read(project.id).entries):
         if not isinstance(entry.content, GuidanceAccepted):
             continue
         accepted = entry.content.value
-        by_trial = settings.get("judge.trial_accepts") is True and accepted.by_trial
+        by_trial = trusted and accepted.by_trial
         if accepted.mission == name and (by_trial or is_approval(entry, project.id, policy)):
             return AcceptedGuidance(accepted.step, accepted.hash, entry)
     return AcceptedGuidance(0, mission.initial_guidance().hash, None)
@@ -102,10 +103,18 @@ def accept_guidance(
         if run is not None:
             # An acceptance that does not count now must not count later, when trials become trusted.
             seal = project_seal(plan.snapshot, plan.snapshot.project())
-            trusted = seal is not None and seal.terms.get("settings", {}).get("judge.trial_accepts") is True
-            value |= {"run": run, "by_trial": trusted}
+            value |= {"run": run, "by_trial": _trusts_trials(seal)}
         message = f"guidance step {guidance.step} of {name}"
         data = {"decision": ACCEPTED, "reason": message, "value": value}
         entry = plan.append("decided", data, approval)
     accepted = accepted_guidance(workspace, name, mission)
     return accepted.entry is not None and accepted.entry.hash == entry.hash
+
+
+def _trusts_trials(seal: Seal | None) -> bool:
+    """Whether the sealed settings accept guidance that has passed its trial."""
+    return (
+        seal is not None
+        and isinstance(seal.terms, ProjectTerms)
+        and seal.terms.settings.get("judge.trial_accepts") is True
+    )

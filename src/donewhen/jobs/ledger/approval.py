@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from donewhen.config.agent_runtimes import AGENT_PROGRAMS, AGENT_VARIABLES
 from donewhen.foundation.canonical import digest_of
 from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.ledger.terms_content import ProjectTerms, Terms
 
 _CI_VARIABLES = ("GITHUB_ACTIONS", "GITLAB_CI", "BUILDKITE", "CIRCLECI", "JENKINS_URL", "TF_BUILD", "TEAMCITY_VERSION")
 _MAX_ANCESTORS = 64
@@ -28,10 +29,15 @@ class Policy(NamedTuple):
     keys: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, project_terms: Mapping[str, Any] | None) -> Policy:
+    def of(cls, project_terms: Terms | None) -> Policy:
         """The policy in the sealed terms of a project; without terms, only a person may approve."""
-        settings = (project_terms or {}).get("settings", {})
-        return cls(settings.get("approval.ci") is True, frozenset(settings.get("approval.keys", ())))
+        if not isinstance(project_terms, ProjectTerms):
+            return cls()
+        keys = project_terms.settings.get("approval.keys")
+        return cls(
+            project_terms.settings.get("approval.ci") is True,
+            frozenset(keys) if isinstance(keys, tuple) else frozenset(),
+        )
 
 
 class Approval(NamedTuple):

@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from donewhen.jobs.ledger.terms_content import DecidedTerms, Terms, refuse_newer_terms
+
 Binary = Literal["pass", "fail"]
 Files: TypeAlias = dict[str, str | None]
 """Paths with the hashes of their contents; None for a file that is missing."""
@@ -38,7 +40,7 @@ class Agreed(EntryContent, frozen=True, kw_only=True):
 
     how: str = ""
     """``agreed``, ``tightened`` or ``said``; other words of older versions have no effect."""
-    terms: dict[str, Any] = {}
+    terms: Terms | None = None
     hash: str = ""
     notes: str = ""
     outputs: Files | None = None
@@ -68,6 +70,13 @@ class TestCounts(msgspec.Struct, frozen=True):
     failed: int = 0
     skipped: int = 0
     coverage: float | None = None
+
+    def numbers(self) -> dict[str, int | float]:
+        """The numbers that the report has."""
+        numbers: dict[str, int | float] = {}
+        if self.passed is not None:
+            numbers |= {"passed": self.passed, "failed": self.failed, "skipped": self.skipped}
+        return numbers if self.coverage is None else {**numbers, "coverage": self.coverage}
 
 
 class Ran(EntryContent, frozen=True, kw_only=True):
@@ -172,7 +181,7 @@ class TermsDecided(Decided, frozen=True, kw_only=True):
     """A decision that changes terms: the budget, the stakes or the target."""
 
     value: int | str | None = None
-    terms: dict[str, Any] = {}
+    terms: DecidedTerms = DecidedTerms()
     """The new terms; empty if the decision does not count."""
 
 
@@ -322,7 +331,12 @@ _DECISIONS: Mapping[object, type[Decided]] = {
 
 
 def decode_content(kind: str, data: Mapping[str, Any]) -> EntryContent:
-    """The typed content of an entry. Raise msgspec.ValidationError if a value has the wrong type."""
+    """The typed content of an entry.
+
+    Raise msgspec.ValidationError if a value has the wrong type, NewerVersionError if it has terms of a newer version.
+    """
+    if kind == "agreed":
+        refuse_newer_terms(data.get("terms"))
     return msgspec.convert(data, _struct_of(kind, data))
 
 

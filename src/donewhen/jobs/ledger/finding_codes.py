@@ -28,6 +28,7 @@ class FindingCode(StrEnum):
     NEEDS_HUMAN = "needs_human"
     EVIDENCE_MISSING = "evidence_missing"
     EVIDENCE_CHANGED = "evidence_changed"
+    EVIDENCE_INVALID = "evidence_invalid"
     LABEL_UNPROVED = "label_unproved"
     LABELS_EDITED = "labels_edited"
     TAMPERED = "tampered"
@@ -147,6 +148,10 @@ FINDINGS: dict[FindingCode, Reason] = {
         "A file in the evidence folder does not match the hash in its name.",
         "Restore it from version control, or run the command again.",
     ),
+    FindingCode.EVIDENCE_INVALID: Reason(
+        "A record in the evidence folder has values that donewhen does not write.",
+        "Run the command again: donewhen run JOB --again",
+    ),
     FindingCode.LABEL_UNPROVED: Reason(
         "A label in a mission's review log has no entry in the ledger.",
         "Remove the line from reviews.jsonl, or restore the file from version control.",
@@ -168,7 +173,7 @@ FINDINGS: dict[FindingCode, Reason] = {
         "Restore the file from version control.",
     ),
     FindingCode.OTHER_VERSION: Reason(
-        "Another version of donewhen wrote this chain in a format that this version can't use.",
+        "Another version of donewhen wrote this chain or record in a format that this version can't use.",
         "Update donewhen, then audit again. Don't restore or edit the file.",
     ),
     FindingCode.TORN: Reason(

@@ -39,6 +39,7 @@ class GateCode(StrEnum):
     LESSON_NOT_CAPTURED = "lesson_not_captured"
     RECORD_TAMPERED = "record_tampered"
     RECORD_BROKEN = "record_broken"
+    OTHER_VERSION = "other_version"
     NEEDS_HUMAN = "needs_human"
     SCORE_TOO_LOW = "score_too_low"
     GATE_ERROR = "gate_error"
@@ -149,6 +150,10 @@ GATE_REASONS: dict[GateCode, Reason] = {
     ),
     GateCode.RECORD_BROKEN: Reason(
         "The job's ledger fails its integrity check.", "Restore it from version control: donewhen audit"
+    ),
+    GateCode.OTHER_VERSION: Reason(
+        "Another version of donewhen wrote a part of the record, in a format that this version can't use.",
+        "Update donewhen. Don't restore or edit the file.",
     ),
     GateCode.NEEDS_HUMAN: Reason(
         "The judge's votes on a criterion disagree, so a person has to decide. The agent may stop until then.",

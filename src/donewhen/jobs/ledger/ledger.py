@@ -28,6 +28,7 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.files import fsync_folder
 from donewhen.foundation.locks import locked
 from donewhen.jobs.ledger.entry_content import EntryContent, decode_content
+from donewhen.jobs.ledger.versions import NewerVersionError
 
 EventKind = Literal[
     "agreed",
@@ -388,6 +389,8 @@ def parse_entry(line: bytes) -> Entry | str:
     try:
         kind = cast(EventKind, row["type"])
         return Entry(row["seq"], row["prev"], kind, row["at"], by, row["data"], row["hash"], version)
+    except NewerVersionError as error:
+        return f"{_NEWER} ({error})"
     except msgspec.ValidationError as error:
         return f"the content of the {row['type']!r} event is invalid: {error}"
 

@@ -33,7 +33,7 @@ from donewhen.jobs.record.history import History, history_of
 from donewhen.jobs.record.parents import mark_parents_in_progress, parent_plans
 from donewhen.jobs.record.writing import Writing, operation, writing
 
-_NOT_ABOUT_WORK = frozenset({GateCode.BUDGET_EXCEEDED, GateCode.RECORD_BROKEN})
+_NOT_ABOUT_WORK = frozenset({GateCode.BUDGET_EXCEEDED, GateCode.RECORD_BROKEN, GateCode.OTHER_VERSION})
 
 
 class Completion(NamedTuple):
@@ -171,7 +171,7 @@ def _completion_if_valid(workspace: Workspace, facts: Facts) -> Entry | None:
     if completed is None or facts.job.status != "done":
         return None
     agreed = facts.agreement.state == facts.project_agreement.state == "agreed"
-    intact = agreed and not facts.tampered and not facts.chain_breaks
+    intact = agreed and facts.record_intact
     valid = ValidityChecker(workspace, approval_policy(workspace)).of(facts.job.id).state == "done"
     files_exist = all(file.state == "good" for file in (*facts.outputs, *facts.evidence_files))
     return completed if intact and valid and files_exist else None

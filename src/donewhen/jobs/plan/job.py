@@ -10,13 +10,13 @@ from typing import Any, Literal, TypeVar, get_args
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.ledger.ledger import CHAIN_NAME
+from donewhen.jobs.ledger.terms_content import Stakes as Stakes
+from donewhen.jobs.ledger.terms_content import TruthMode as TruthMode
 from donewhen.jobs.plan.criteria import Criterion, MarkdownSection, find_section, read_criteria
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.frontmatter import Value
 
 Status = Literal["planned", "in_progress", "blocked", "done", "cancelled"]
-Stakes = Literal["low", "normal", "high", "critical"]
-TruthMode = Literal["strict", "off"]
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 STAKES: tuple[Stakes, ...] = get_args(Stakes)

@@ -19,6 +19,7 @@ from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.entry_content import Completed
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.ledger.terms_content import JobTerms, plain_terms
 from donewhen.jobs.plan.criteria import Criterion
 from donewhen.jobs.receipts.attested_criteria import (
     AttestedRecord,
@@ -63,7 +64,7 @@ def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
     """Derive the statement from a chain; raise AttestationError if the chain does not support it."""
     completed = _completion(claims, entries)
     completion = completed.read_as(Completed)
-    seal = seal_at_completion(claims.job, entries, completed, claims.policy)
+    seal, terms = seal_at_completion(claims.job, entries, completed, claims.policy)
     return {
         "_type": STATEMENT,
         "subject": subjects_of(completed, claims.commit),
@@ -84,11 +85,11 @@ def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
             },
             "contract": {
                 "hash": seal.hash,
-                "terms": seal.terms,
+                "terms": dict(sorted(plain_terms(terms).items())),
                 "agreed": _entry_reference(seal.entry),
                 "changed": [_entry_reference(change) for change in _changes(claims, entries, completed)],
             },
-            **_evidence_fields(claims, entries, completed, seal),
+            **_evidence_fields(claims, entries, completed, terms),
             "approvers": {"ci": claims.policy.ci, "keys": sorted(claims.policy.keys)},
             "chain": [json.loads(entry.line()) for entry in entries],
             "made_by": {"name": "donewhen", "version": claims.version},
@@ -96,12 +97,13 @@ def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
-def seal_at_completion(job: str, entries: Sequence[Entry], completed: Entry, policy: Policy) -> Seal:
-    """Return the contract under which a job was completed."""
+def seal_at_completion(job: str, entries: Sequence[Entry], completed: Entry, policy: Policy) -> tuple[Seal, JobTerms]:
+    """Return the contract under which a job was completed, and its terms."""
     seal = current_seal(job, entries[: completed.seq], policy)
-    if seal is None or seal.hash != completed.read_as(Completed).terms:
+    terms = None if seal is None else seal.terms
+    if seal is None or not isinstance(terms, JobTerms) or seal.hash != completed.read_as(Completed).terms:
         raise AttestationError(FindingCode.VOIDED, "The completion does not belong to the agreed contract.")
-    return seal
+    return seal, terms
 
 
 def _changes(claims: Claims, entries: Sequence[Entry], completed: Entry) -> list[Entry]:
@@ -150,14 +152,11 @@ def _completion(claims: Claims, entries: Sequence[Entry]) -> Entry:
     return completed
 
 
-def _evidence_fields(claims: Claims, entries: Sequence[Entry], completed: Entry, seal: Seal) -> dict[str, Any]:
-    terms = {criterion_term(criterion) for criterion in claims.criteria}
-    if terms != set(seal.terms["criteria"]) or len({criterion.id for criterion in claims.criteria}) != len(
-        claims.criteria
-    ):
+def _evidence_fields(claims: Claims, entries: Sequence[Entry], completed: Entry, terms: JobTerms) -> dict[str, Any]:
+    claimed = {criterion_term(criterion) for criterion in claims.criteria}
+    if claimed != set(terms.criteria) or len({criterion.id for criterion in claims.criteria}) != len(claims.criteria):
         raise AttestationError(FindingCode.VOIDED, "The criteria are not the agreed ones.")
-    commands = tuple(seal.terms["commands"])
-    record = AttestedRecord(claims.job, entries[: completed.seq - 1], completed, claims.policy, commands)
+    record = AttestedRecord(claims.job, entries[: completed.seq - 1], completed, claims.policy, terms.commands)
     try:
         criteria = [
             {
@@ -168,7 +167,7 @@ def _evidence_fields(claims: Claims, entries: Sequence[Entry], completed: Entry,
             }
             for criterion in claims.criteria
         ]
-        verification = [{"command": command, "shown": attested_command(record, command)} for command in commands]
+        verification = [{"command": command, "shown": attested_command(record, command)} for command in terms.commands]
     except NoEvidenceError as error:
         raise AttestationError(FindingCode.NOT_SHOWN, f"According to its chain, {error}.") from error
     return {"criteria": criteria, "verification": verification}

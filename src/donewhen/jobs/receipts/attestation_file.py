@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+
+import msgspec
 
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.untrusted_json import UntrustedJsonError, read_object
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
+from donewhen.jobs.ledger.versions import NewerVersionError
 from donewhen.jobs.plan.criteria import Criterion, parse_check
 from donewhen.jobs.receipts.attestation import COMMIT, PREDICATE, STATEMENT, Claims
 from donewhen.jobs.receipts.dsse import Envelope, EnvelopeError, is_envelope, read_envelope
@@ -19,7 +22,7 @@ MAX_BYTES = 16 << 20
 _JOB = re.compile(r"WI-\d{8}-\d{3,12}")
 _PROJECT = re.compile(r"PJ-\d{8}-\d{3,12}")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_SUBJECT = {"name", "digest"}
+_PREDICATE = re.compile(r"urn:donewhen:completion:v([1-9][0-9]{0,8})")
 
 
 class AttestationFormError(DonewhenError):
@@ -28,16 +31,58 @@ class AttestationFormError(DonewhenError):
     code = FindingCode.ATTESTATION_FORM.value
     exit_code = ExitCode.USAGE
 
-    def __init__(self, problem: str) -> None:
-        advice = FINDINGS[FindingCode.ATTESTATION_FORM].next_step
-        super().__init__(f"Not a valid attestation: {problem}.", next_step=advice)
+    def __init__(self, problem: str, *, next_step: str = FINDINGS[FindingCode.ATTESTATION_FORM].next_step) -> None:
+        super().__init__(f"Not a valid attestation: {problem}.", next_step=next_step)
+
+
+class Subject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file with its digest, or the commit that contains the files."""
+
+    name: str
+    digest: dict[str, str]
+
+
+class _Criterion(msgspec.Struct, frozen=True):
+    id: str
+    text: str
+    check: str | None = None
+
+
+class _Approvers(msgspec.Struct, frozen=True):
+    ci: bool
+    keys: tuple[str, ...]
+
+
+class _Maker(msgspec.Struct, frozen=True):
+    version: str
+
+
+class _Predicate(msgspec.Struct, frozen=True):
+    """The claims of the author. The rest of a predicate is derived from the chain and compared as a whole."""
+
+    job: str
+    title: str
+    project: str
+    criteria: tuple[_Criterion, ...]
+    approvers: _Approvers
+    made_by: _Maker
+    chain: tuple[dict[str, Any], ...]
+
+
+class _Statement(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"type": "_type"}):
+    type: str
+    subject: tuple[Subject, ...]
+    predicateType: str  # noqa: N815 - the name in the format
+    predicate: _Predicate
 
 
 class Attestation(NamedTuple):
     """The parsed content of a file; nothing in it is checked yet."""
 
     statement: Mapping[str, Any]
+    """The statement as it was read, to compare it with the one that the chain supports."""
     claims: Claims
+    subjects: tuple[Subject, ...]
     chain: bytes
     """The ledger lines that it contains."""
     envelope: Envelope | None
@@ -51,7 +96,11 @@ def read_attestation(raw: bytes) -> Attestation:
         data = read_object(raw)
         envelope = read_envelope(data) if is_envelope(data) else None
         statement = data if envelope is None else read_object(envelope.payload)
-        return Attestation(statement, _claims(statement), _chain(statement), envelope)
+        typed = _typed(statement)
+        chain = b"".join(canonical_json(entry) + b"\n" for entry in typed.predicate.chain)
+        return Attestation(statement, _claims(typed), typed.subject, chain, envelope)
+    except NewerVersionError as error:
+        raise AttestationFormError(str(error), next_step="Update donewhen, then check it again.") from error
     except (UntrustedJsonError, EnvelopeError, _FormError) as error:
         raise AttestationFormError(str(error)) from error
 
@@ -60,88 +109,55 @@ class _FormError(ValueError):
     """A statement has unexpected fields or types."""
 
 
-def _claims(statement: Mapping[str, Any]) -> Claims:
-    _require_fields("a statement", statement, {"_type", "subject", "predicateType", "predicate"})
-    if statement["_type"] != STATEMENT:
+def _typed(statement: Mapping[str, Any]) -> _Statement:
+    if statement.get("_type") != STATEMENT:
         raise _FormError(f"its _type is not {STATEMENT}")
-    if statement["predicateType"] != PREDICATE:
+    if statement.get("predicateType") != PREDICATE:
+        newer = isinstance(kind := statement.get("predicateType"), str) and _PREDICATE.fullmatch(kind)
+        if newer and int(newer[1]) > 1:
+            raise NewerVersionError(f"it was made by a newer version of donewhen ({kind})")
         raise _FormError(f"its predicateType is not {PREDICATE}")
-    predicate = _object("the predicate", statement["predicate"])
-    approvers = _object("approvers", predicate.get("approvers"))
-    keys = approvers.get("keys")
-    if type(approvers.get("ci")) is not bool or not isinstance(keys, list):
-        raise _FormError("approvers must have ci (true or false) and keys (a list)")
+    try:
+        return msgspec.convert(statement, _Statement)
+    except msgspec.ValidationError as error:
+        raise _FormError(str(error)) from error
+
+
+def _claims(statement: _Statement) -> Claims:
+    predicate = statement.predicate
     return Claims(
-        _text_matching("job", predicate.get("job"), _JOB),
-        _text("title", predicate.get("title")),
-        _text_matching("project", predicate.get("project"), _PROJECT),
-        _criteria(predicate.get("criteria")),
-        Policy(approvers["ci"], frozenset(_text("a key", key) for key in keys)),
-        _text("version", _object("made_by", predicate.get("made_by")).get("version")),
-        _commit(statement["subject"]),
+        _matching("job", predicate.job, _JOB),
+        predicate.title,
+        _matching("project", predicate.project, _PROJECT),
+        tuple(map(_criterion, predicate.criteria)),
+        Policy(predicate.approvers.ci, frozenset(predicate.approvers.keys)),
+        predicate.made_by.version,
+        _commit(statement.subject),
     )
 
 
-def _commit(subjects: object) -> str | None:
+def _commit(subjects: Sequence[Subject]) -> str | None:
     """Return the commit among the subjects; every other subject is a file with its SHA-256."""
-    if not isinstance(subjects, list):
-        raise _FormError("its subject is not a list")
     commits: list[str] = []
-    for value in subjects:
-        subject = _object("a subject", value)
-        _require_fields("a subject", subject, _SUBJECT)
-        _text("a subject's name", subject["name"])
-        digest = _object("a digest", subject["digest"])
-        if set(digest) == {"gitCommit"} and subject["name"] == COMMIT:
-            commits.append(_text_matching("gitCommit", digest["gitCommit"], _COMMIT))
-        elif set(digest) != {"sha256"}:
+    for subject in subjects:
+        if set(subject.digest) == {"gitCommit"} and subject.name == COMMIT:
+            commits.append(_matching("gitCommit", subject.digest["gitCommit"], _COMMIT))
+        elif set(subject.digest) != {"sha256"}:
             raise _FormError("a subject has a digest other than sha256")
     if len(commits) > 1:
         raise _FormError("it names two commits")
     return commits[0] if commits else None
 
 
-def _criteria(value: object) -> tuple[Criterion, ...]:
-    if not isinstance(value, list):
-        raise _FormError("criteria is not a list")
-    criteria = []
-    for item in value:
-        fields = _object("a criterion", item)
-        check = fields.get("check")
-        try:
-            parsed = None if check is None else parse_check(_text("a check", check), "criteria")
-        except DonewhenError as error:
-            raise _FormError(error.message.rstrip(".")) from error
-        criteria.append(Criterion(_text("an id", fields.get("id")), _text("a text", fields.get("text")), parsed, 0))
-    return tuple(criteria)
+def _criterion(criterion: _Criterion) -> Criterion:
+    try:
+        check = None if criterion.check is None else parse_check(criterion.check, "criteria")
+    except DonewhenError as error:
+        raise _FormError(error.message.rstrip(".")) from error
+    return Criterion(criterion.id, criterion.text, check, 0)
 
 
-def _chain(statement: Mapping[str, Any]) -> bytes:
-    chain = statement["predicate"].get("chain")
-    if not isinstance(chain, list) or not all(isinstance(entry, dict) for entry in chain):
-        raise _FormError("chain is not a list of entries")
-    return b"".join(canonical_json(entry) + b"\n" for entry in chain)
-
-
-def _require_fields(what: str, value: Mapping[str, Any], names: set[str]) -> None:
-    if set(value) != names:
-        raise _FormError(f"{what} must have exactly {', '.join(sorted(names))}")
-
-
-def _object(what: str, value: object) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise _FormError(f"{what} is not an object")
-    return value
-
-
-def _text(what: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise _FormError(f"{what} is not a string")
-    return value
-
-
-def _text_matching(what: str, value: object, pattern: re.Pattern[str]) -> str:
-    text = _text(what, value)
+def _matching(what: str, text: str, pattern: re.Pattern[str]) -> str:
     if pattern.fullmatch(text) is None:
         raise _FormError(f"{what} has the wrong form: {text[:60]!r}")
     return text

@@ -36,7 +36,7 @@ def attest_job(workspace: Workspace, name: str) -> dict[str, Any]:
         raise AttestationError(completed.code, f"{job.id} can't be attested: {completed.why}.", where=where)
     _refuse_edited(workspace, job, chain, where)
     _refuse_changed_outputs(workspace, job, completed, where)
-    agreed = set(seal_at_completion(job.id, chain.entries, completed, policy).terms["criteria"])
+    agreed = set(seal_at_completion(job.id, chain.entries, completed, policy)[1].criteria)
     statement = statement_of(
         Claims(
             job.id,

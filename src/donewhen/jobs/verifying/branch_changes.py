@@ -9,10 +9,11 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.contract.agreement import Seal, location_of_change
 from donewhen.jobs.contract.mission_folders import mission_folders
-from donewhen.jobs.contract.terms import Terms, TermsChange, compare_terms, job_terms, project_terms
+from donewhen.jobs.contract.terms import TermsChange, compare_terms, job_terms, project_terms
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.ledger.terms_content import JobTerms, ProjectTerms
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.job import Job, read_job
 from donewhen.jobs.plan.workspace import Workspace
@@ -111,12 +112,12 @@ def record_reasons(base: Base, branch: Workspace) -> Iterator[CaseReason]:
             yield CaseReason(str(finding.code), finding.message, finding.where, finding.next)
 
 
-def _project_terms(workspace: Workspace) -> Terms:
+def _project_terms(workspace: Workspace) -> ProjectTerms:
     settings = workspace.settings()
     return project_terms(workspace.project(), settings, mission_folders(workspace.root, settings))
 
 
-def _terms_before(base: Base, job: Job, where: str) -> Terms | None:
+def _terms_before(base: Base, job: Job, where: str) -> JobTerms | None:
     """The terms of a job at the fork point."""
     raw = base.content_before(f"{base.inside}{where}")
     try:

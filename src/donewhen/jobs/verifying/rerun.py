@@ -20,9 +20,11 @@ from donewhen.jobs.evidence.commands import (
     run_as_evidence,
     run_conditions,
 )
+from donewhen.jobs.evidence.records import UnusableRecord
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirements_of
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, is_sign_off
-from donewhen.jobs.gates.facts import Facts, SuiteFact, compare_suites, facts_of, test_outcomes
+from donewhen.jobs.gates.facts import Facts, chain_problems, facts_of
+from donewhen.jobs.gates.suites import SuiteFact, compare_suites, test_outcomes
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval, unproved_actor
 from donewhen.jobs.ledger.entry_content import CommandRun, SignedOff
 from donewhen.jobs.ledger.ledger import Entry
@@ -87,7 +89,7 @@ def _rerun_job(
         suites=(),
         upstream_changed=(),
         harness_changed=(),
-        chain_breaks=tuple(broken.problem for broken in tree.ledger.read(job.id).breaks if not broken.torn),
+        chain_breaks=tuple(chain_problems(tree.ledger.read(job.id))),
     )
 
 
@@ -109,7 +111,8 @@ def lost_tests(old_tree: Workspace, new_tree: Workspace, job: Job) -> tuple[Suit
         outcomes = []
         for tree in (old_tree, new_tree):
             entry = newest_run(tree.ledger.read(job.id).entries, evidence)
-            outcomes.append(None if entry is None else test_outcomes(evidence_store(tree), entry))
+            found = None if entry is None else test_outcomes(evidence_store(tree), entry)
+            outcomes.append(None if isinstance(found, UnusableRecord) else found)
         old, new = outcomes
         if old is not None:
             # A file that could not be collected is listed under a name that disappears once it can.

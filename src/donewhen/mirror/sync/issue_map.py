@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from donewhen.foundation.canonical import refuse_duplicate_keys
 from donewhen.foundation.files import read_regular
@@ -26,24 +28,45 @@ _NEW: Mapping[str, Any] = {
 }
 
 
+class MappedNumber(msgspec.Struct, frozen=True):
+    """An issue or a milestone."""
+
+    number: Annotated[int, msgspec.Meta(gt=0)]
+
+
+class MapContent(msgspec.Struct, frozen=True):
+    """What donewhen uses of the map."""
+
+    repo: str | None = ""
+    issues: dict[str, MappedNumber] = {}
+    milestones: dict[str, MappedNumber] = {}
+
+
 @dataclass(frozen=True)
 class IssueMap:
-    """The map as it was read; unknown keys are preserved."""
+    """The map. ``data`` is the file as it was read, with unknown keys; ``content`` is the same as a typed value.
+
+    Raises msgspec.ValidationError if a value has the wrong type.
+    """
 
     data: Mapping[str, Any]
+    content: MapContent = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "content", msgspec.convert(self.data, MapContent))
 
     @property
     def repo(self) -> str:
-        return str(self.data.get("repo") or "")
+        return self.content.repo or ""
 
     def issue(self, job: str) -> int | None:
         """Return the number of a job's issue, if it is known."""
-        entry = self.data["issues"].get(job)
-        return None if entry is None else int(entry["number"])
+        entry = self.content.issues.get(job)
+        return None if entry is None else entry.number
 
     def milestone(self, wave: str) -> int | None:
-        entry = self.data["milestones"].get(wave)
-        return None if entry is None else int(entry["number"])
+        entry = self.content.milestones.get(wave)
+        return None if entry is None else entry.number
 
     def with_issue(self, job: str, number: int, url: str) -> IssueMap:
         return self._with("issues", job, {"number": number, "url": url})
@@ -81,15 +104,23 @@ def read_map(workspace: Workspace) -> IssueMap:
         raise _broken_map(workspace, f"is not JSON ({type(error).__name__})") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise _broken_map(workspace, f"does not have the schema {SCHEMA}")
-    data = {**_NEW, **data}
+    try:
+        return IssueMap({**_NEW, **data})
+    except msgspec.ValidationError as error:
+        raise _broken_map(workspace, _explain({**_NEW, **data}, error)) from error
+
+
+def _explain(data: Mapping[str, Any], error: msgspec.ValidationError) -> str:
+    """Why a map is invalid; a type error alone does not name the entry."""
     for table in ("issues", "milestones"):
         if not isinstance(data[table], dict):
-            raise _broken_map(workspace, f"has no {table} table")
+            return f"has no {table} table"
         for name, entry in data[table].items():
-            number = entry.get("number") if isinstance(entry, dict) else None
-            if type(number) is not int or number <= 0:
-                raise _broken_map(workspace, f"has no valid number for {name[:100]!r} in {table}")
-    return IssueMap(data)
+            try:
+                msgspec.convert(entry, MappedNumber)
+            except msgspec.ValidationError:
+                return f"has no valid number for {name[:100]!r} in {table}"
+    return f"is invalid: {error}"
 
 
 def write_map(workspace: Workspace, issue_map: IssueMap) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.contract.agreement import project_agreement
+from donewhen.jobs.ledger.terms_content import ProjectTerms
 from donewhen.jobs.plan.job import Project
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.mirror.http.address import PUBLIC, VARIABLE, address_of, check_repository_name, repository_of
@@ -91,8 +92,8 @@ def agreed_address(workspace: Workspace, project: Project, environ: Mapping[str,
     if setting == PUBLIC or environ.get(VARIABLE, "").strip():
         return setting
     seal = project_agreement(workspace, project).seal
-    agreed = seal.terms.get("settings", {}).get("github.api_url") if seal is not None else None
-    if agreed != setting:
+    terms = None if seal is None else seal.terms
+    if not isinstance(terms, ProjectTerms) or terms.settings.get("github.api_url") != setting:
         raise ConfigError(
             f"The settings send the token to {setting[:120]!r}, and no person has agreed to that address.",
             where="github.api_url",

@@ -1,0 +1,208 @@
+"""The differences between two versions of terms, and which of them void an agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from msgspec import UnsetType
+
+from donewhen.foundation.canonical import canonical_json
+from donewhen.jobs.ledger.terms_content import (
+    BaselineTerms,
+    JobTerms,
+    MissionTerms,
+    MissionValue,
+    ProjectTerms,
+    SettingValue,
+)
+from donewhen.jobs.plan.job import STAKES
+
+ChangeKind = Literal["added", "tightened", "loosened", "removed"]
+Changes: TypeAlias = "Iterator[TermsChange]"
+_VOIDING: frozenset[ChangeKind] = frozenset({"loosened", "removed"})
+
+
+class TermsChange(NamedTuple):
+    """A difference between the agreed terms and the current ones."""
+
+    kind: ChangeKind
+    field: str
+    before: str | None
+    after: str | None
+
+    @property
+    def voids(self) -> bool:
+        """Whether this change voids the agreement."""
+        return self.kind in _VOIDING
+
+
+def compare_job_terms(before: JobTerms, after: JobTerms) -> Changes:
+    """The changes of a job's terms, in the order of the fields' names."""
+    yield from _items("commands", before.commands, after.commands)
+    yield from _items("criteria", before.criteria, after.criteria)
+    yield from _items("depends_on", before.depends_on, after.depends_on)
+    yield from _more("execution_log_required", before.execution_log_required, after.execution_log_required)
+    yield from _exemptions("exemptions", before.exemptions, after.exemptions)
+    yield from _inputs("inputs", before.inputs, after.inputs)
+    yield from replaced("job", before.job, after.job)
+    yield from _more("lesson_capture_required", before.lesson_capture_required, after.lesson_capture_required)
+    yield from _less("max_iterations", before.max_iterations, after.max_iterations)
+    yield from _items("outputs", before.outputs, after.outputs)
+    yield from _less("read_only", before.read_only, after.read_only)
+    yield from _more("reward_target", before.reward_target, after.reward_target)
+    yield from _ranked("stakes", STAKES, before.stakes, after.stakes)
+    yield from _items("truth_checks", before.truth_checks, after.truth_checks)
+    yield from _ranked("truth_mode", ("off", "strict"), before.truth_mode, after.truth_mode)
+    yield from _items("verification_evidence", before.verification_evidence, after.verification_evidence)
+    yield from _manual_criteria_loosened(before, after)
+
+
+def compare_project_terms(before: ProjectTerms, after: ProjectTerms, defaults: Mapping[str, SettingValue]) -> Changes:
+    """The changes of a project's terms, in the order of the fields' names. A missing setting has its default."""
+    yield from _baselines("baselines", before.baselines, after.baselines)
+    yield from _items("criteria", before.criteria, after.criteria)
+    repositories = [
+        None if isinstance(terms.github, UnsetType) else f"repo: {terms.github.repo}" for terms in (before, after)
+    ]
+    yield from replaced("github", repositories[0], repositories[1])
+    yield from _items("hooks", before.hooks, after.hooks)
+    yield from _less("hooks_switched_off", _known(before.hooks_switched_off), _known(after.hooks_switched_off))
+    yield from _missions("missions", _known(before.missions) or {}, _known(after.missions) or {})
+    yield from replaced("project", before.project, after.project)
+    for name in sorted({*before.settings, *after.settings}):
+        rule = _SETTINGS.get(name.rpartition(".")[2], replaced)
+        default = defaults.get(name)
+        yield from rule(f"settings.{name}", before.settings.get(name, default), after.settings.get(name, default))
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, UnsetType) else value
+
+
+def _manual_criteria_loosened(before: JobTerms, after: JobTerms) -> Changes:
+    """A person decides criteria without a check; once there are commands, the commands decide them instead."""
+    if not before.commands and after.commands:
+        for term in before.criteria:
+            if term in after.criteria and (not term.endswith("]") or term.endswith(" []")):
+                yield TermsChange("loosened", "criteria", f"{term} (a person decides)", f"{term} (the commands decide)")
+
+
+def replaced(name: str, before: SettingValue | None, after: SettingValue | None) -> Changes:
+    """Values without an order: the old value counts as removed, the new one as added."""
+    if canonical_json(before) != canonical_json(after):
+        if before not in (None, ()):
+            yield TermsChange("removed", name, _as_text(before), None)
+        if after not in (None, ()):
+            yield TermsChange("added", name, None, _as_text(after))
+
+
+def _items(name: str, before: Sequence[str], after: Sequence[str]) -> Changes:
+    """Lists in which more items are stricter."""
+    yield from (TermsChange("removed", name, item, None) for item in before if item not in after)
+    yield from (TermsChange("added", name, None, item) for item in after if item not in before)
+
+
+def _permissions(name: str, before: Sequence[str], after: Sequence[str]) -> Changes:
+    """Lists in which more items are looser."""
+    yield from (TermsChange("tightened", name, item, None) for item in before if item not in after)
+    yield from (TermsChange("loosened", name, None, item) for item in after if item not in before)
+
+
+def _inputs(name: str, before: Sequence[str], after: Sequence[str]) -> Changes:
+    """An empty list means the whole tracked tree, so naming files is looser."""
+    if before and not after:
+        yield TermsChange("tightened", name, ", ".join(before), "the tracked tree")
+    elif after and not before:
+        yield TermsChange("loosened", name, "the tracked tree", ", ".join(after))
+    else:
+        yield from _items(name, before, after)
+
+
+def _more(name: str, before: float | None, after: float | None) -> Changes:
+    """Numbers and switches of which more is stricter; a missing one requires nothing."""
+    if before != after:
+        tighter = before is None or (after is not None and after > before)
+        yield TermsChange("tightened" if tighter else "loosened", name, _as_text(before), _as_text(after))
+
+
+def _less(name: str, before: float | None, after: float | None) -> Changes:
+    """Numbers and switches of which less is stricter; a missing one requires nothing."""
+    if before != after:
+        tighter = before is None or (after is not None and after < before)
+        yield TermsChange("tightened" if tighter else "loosened", name, _as_text(before), _as_text(after))
+
+
+def _ranked(name: str, ranks: Sequence[str], before: str, after: str) -> Changes:
+    """Words in ascending order of strictness."""
+    if before != after:
+        tighter = ranks.index(after) > ranks.index(before)
+        yield TermsChange("tightened" if tighter else "loosened", name, before, after)
+
+
+def _exemptions(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> Changes:
+    for field in sorted({*before, *after}):
+        if before.get(field) != after.get(field):
+            kind: ChangeKind = "loosened" if field in after else "tightened"
+            yield TermsChange(kind, f"{name}.{field}", before.get(field), after.get(field))
+
+
+def _baselines(name: str, before: Mapping[str, BaselineTerms], after: Mapping[str, BaselineTerms]) -> Changes:
+    for path in sorted({*before, *after}):
+        old, new = before.get(path), after.get(path)
+        if old != new:
+            yield TermsChange(_baseline_change(old, new), f"{name}.{path}", _test_counts(old), _test_counts(new))
+
+
+def _baseline_change(before: BaselineTerms | None, after: BaselineTerms | None) -> ChangeKind:
+    if before is None or after is None:
+        return "added" if before is None else "removed"
+    lost = {*before.executed} - {*after.executed}
+    forgotten = {*before.skipped} - {*after.executed, *after.skipped}
+    return "loosened" if lost or forgotten else "tightened"
+
+
+def _test_counts(baseline: BaselineTerms | None) -> str | None:
+    return None if baseline is None else f"{len(baseline.executed)} tests, {len(baseline.skipped)} skipped"
+
+
+def _missions(name: str, before: Mapping[str, MissionTerms], after: Mapping[str, MissionTerms]) -> Changes:
+    """A new judge affects no existing criterion. Any other change may make a judge more lenient."""
+    for mission in sorted({*before, *after}):
+        if mission not in after:
+            yield TermsChange("removed", f"{name}.{mission}", "a judge", None)
+        elif mission not in before:
+            yield TermsChange("added", f"{name}.{mission}", None, "a judge")
+        else:
+            old, new = before[mission].values(), after[mission].values()
+            for field in sorted({*old, *new}):
+                yield from _mission_field(f"{name}.{mission}.{field}", field, old.get(field), new.get(field))
+
+
+def _mission_field(name: str, field: str, before: MissionValue | None, after: MissionValue | None) -> Changes:
+    if canonical_json(before) == canonical_json(after):
+        return
+    if field in _MORE_IS_STRICTER and isinstance(before, int | float | None) and isinstance(after, int | float | None):
+        yield from _more(name, before, after)
+    else:
+        yield TermsChange("loosened", name, _as_text(before), _as_text(after))
+
+
+_MORE_IS_STRICTER = ("min_verdict_agreement", "spot_check", "alarm_below")
+
+
+def _as_text(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {_as_text(item)}" for name, item in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+# The types of settings are checked when terms are decoded, by the same last part of the name.
+_SETTINGS: dict[str, Callable[[str, Any, Any], Changes]] = {
+    **dict.fromkeys(("files", "commands", "from_base"), lambda name, old, new: _items(name, old or (), new or ())),
+    **dict.fromkeys(("pass_env", "keys"), lambda name, old, new: _permissions(name, old or (), new or ())),
+    **dict.fromkeys(("ci", "trial_accepts", "timeout", "command_timeout", "check_timeout"), _less),
+    **dict.fromkeys(("jobs", "max_stalled", "max_attempts"), _more),
+}
