@@ -110,8 +110,17 @@ def prepare_server(site: ServerState) -> Callable[[socket.socket], None]:
         # Event streams never end by themselves.
         site.close()
         await server.shutdown(sockets=[listener])
+        await _abort_connections(server)
 
     return lambda listener: asyncio.run(run(listener))
+
+
+async def _abort_connections(server: Any) -> None:
+    """Close what was accepted while the server was shutting down, and let the loop finish closing."""
+    for _ in range(3):
+        for connection in [*server.server_state.connections]:
+            connection.transport.abort()
+        await asyncio.sleep(0)
 
 
 def _stop(server: Any) -> None:
