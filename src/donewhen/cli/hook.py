@@ -33,7 +33,9 @@ def main(arguments: Sequence[str]) -> int:
     from pathlib import Path
 
     from donewhen.adapters.command_hooks import respond_to_event
+    from donewhen.foundation.current_command import name_command
 
+    name_command("hook")
     try:
         folder = Path.cwd()
     except OSError:
