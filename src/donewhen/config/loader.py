@@ -18,6 +18,8 @@ from donewhen.config.settings import (
     VerifySettings,
 )
 from donewhen.foundation.errors import ConfigError
+from donewhen.foundation.files import read_limited
+from donewhen.foundation.size_limits import SETTINGS
 
 CONFIG_FILE = "donewhen.toml"
 PROJECT_FILE = "pyproject.toml"
@@ -97,7 +99,7 @@ def _check_owner(path: Path) -> Path:
 
 def _parse_file(path: Path) -> dict[str, Any] | None:
     try:
-        text = path.read_bytes()
+        text = read_limited(path, SETTINGS)
     except FileNotFoundError:
         if path.is_symlink():
             raise ConfigError("The file is a broken symlink.", where=str(path)) from None

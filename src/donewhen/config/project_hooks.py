@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.config.agent_runtimes import LOCAL_HOOK_FILES, PROJECT_HOOK_FILES
+from donewhen.foundation.files import TooLargeError, read_limited
+from donewhen.foundation.size_limits import HOOK_FILE
 
 Json = dict[str, Any]
 
@@ -62,7 +64,10 @@ def _seconds(value: object) -> int:
 
 def _read_json(path: Path) -> Json:
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_limited(path, HOOK_FILE))
+    except TooLargeError:
+        # What it says is not known, so the worst is assumed.
+        return {"disableAllHooks": True}
     except (OSError, ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}

@@ -1,12 +1,24 @@
-"""Atomic file writes, and reads that refuse symlinks and special files."""
+"""Atomic file writes, and reads that are limited in size and refuse symlinks and special files."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
+
+from donewhen.foundation.size_limits import OTHER, SizeLimit, too_large_text
+
+
+class TooLargeError(OSError):
+    """A file or stream is larger than its limit. ``strerror`` says how large, the limit, and what to do."""
+
+    def __init__(self, path: Path | str, size: int | None, limit: SizeLimit) -> None:
+        super().__init__(errno.EFBIG, f"it has {too_large_text(size, limit)}", str(path))
+        self.limit = limit
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
@@ -34,8 +46,8 @@ def fsync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def read_regular(path: Path) -> bytes:
-    """Read a regular file. Raise OSError for symlinks, folders, pipes and devices."""
+def read_regular(path: Path, limit: SizeLimit = OTHER) -> bytes:
+    """Read a regular file of limited size. Raise OSError for symlinks, folders, pipes, devices and larger files."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -43,9 +55,53 @@ def read_regular(path: Path) -> bytes:
             number, text = (errno.EISDIR, "Is a directory") if stat.S_ISDIR(mode) else (errno.EINVAL, "Not a file")
             raise OSError(number, text, str(path))
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read()
+            return read_stream(file, limit, path)
     finally:
         os.close(descriptor)
+
+
+def read_limited(path: Path, limit: SizeLimit) -> bytes:
+    """Read a file of limited size; a symlink is followed. Raise TooLargeError if it is larger."""
+    with path.open("rb") as file:
+        return read_stream(file, limit, path)
+
+
+def read_text_limited(path: Path, limit: SizeLimit) -> str:
+    """Read a UTF-8 text of limited size, with every line end as a newline, as ``Path.read_text`` does."""
+    return read_limited(path, limit).decode().replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_stream(stream: IO[bytes], limit: SizeLimit, name: Path | str) -> bytes:
+    """Read the rest of a stream; ``name`` is for the error. Raise TooLargeError if it is larger than the limit."""
+    size = _size_of(stream)
+    if size is not None and size > limit.bytes:
+        raise TooLargeError(name, size, limit)
+    # One byte more than the limit, because a pipe has no size and a file may grow.
+    content = stream.read(limit.bytes + 1) if size is None else stream.read(size + 1)
+    if size is not None and len(content) > size:
+        content += stream.read(max(0, limit.bytes + 1 - len(content)))
+    if len(content) > limit.bytes:
+        raise TooLargeError(name, None, limit)
+    return content
+
+
+def read_lines(stream: IO[bytes], limit: SizeLimit, name: Path | str) -> Iterator[bytes]:
+    """Yield the lines of a stream, each of limited size. Raise TooLargeError at the first line that is longer."""
+    number = 0
+    while line := stream.readline(limit.bytes + 1):
+        number += 1
+        if len(line) > limit.bytes:
+            raise TooLargeError(f"{name}:{number}", None, limit)
+        yield line
+
+
+def _size_of(stream: IO[bytes]) -> int | None:
+    """The size of a regular file from its current position on; None for anything else."""
+    try:
+        status = os.fstat(stream.fileno())
+        return max(0, status.st_size - stream.tell()) if stat.S_ISREG(status.st_mode) else None
+    except (OSError, ValueError):
+        return None
 
 
 def replace_in_directory(directory: int, name: str, data: bytes, *, mode: int = 0o644) -> None:

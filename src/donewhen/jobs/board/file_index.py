@@ -18,6 +18,7 @@ from typing import Any, Self
 import msgspec
 
 from donewhen.foundation.files import read_regular
+from donewhen.foundation.size_limits import OTHER, SizeLimit
 
 _LAYOUT = 2
 _MIN_KEPT = 1000
@@ -74,12 +75,18 @@ class FileIndex:
         self._connection.close()
 
     def get_or_read(
-        self, kind: str, path: Path, read: Callable[[bytes], Any], fits: Callable[[Any], bool] = lambda _: True
+        self,
+        kind: str,
+        path: Path,
+        read: Callable[[bytes], Any],
+        fits: Callable[[Any], bool] = lambda _: True,
+        *,
+        limit: SizeLimit = OTHER,
     ) -> Any:
         """Return ``read(content)`` of a file, from the cache if this content was read before.
 
         ``read`` returns a JSON value that depends on the content alone; ``kind`` names that value, and ``fits`` returns
-        whether a cached value has the expected shape. Raises OSError if the file can't be read.
+        whether a cached value has the expected shape. Raises OSError if the file can't be read or exceeds ``limit``.
         """
         name, kind = _storable(str(path)), _storable(kind)
         self._visited.add(name)
@@ -89,7 +96,7 @@ class FileIndex:
             data = self._cached(kind, known[1])
             if data is not None and fits(data):
                 return data
-        content = read_regular(path)
+        content = read_regular(path, limit)
         sha = hashlib.sha256(content).hexdigest()
         if known != (now, sha):
             self._new_seen[name] = (now, sha)

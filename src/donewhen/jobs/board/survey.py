@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from donewhen import __version__
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.size_limits import LEDGER_CHAIN, PLAN_FILE
 from donewhen.jobs.board.file_index import FileIndex
 from donewhen.jobs.board.validity import DependencyRecord, RecordedInputs, inputs_at
 from donewhen.jobs.contract.agreement import (
@@ -121,7 +122,15 @@ def _survey_places(
         problems += [AgreementProblem(*chain_break) for chain_break in chain["breaks"]]
         records.append(_record(plan, chain, place, typed))
     lost = sorted(name for name in chains.difference(record.id for record in records) if name.startswith("WI-"))
-    return tuple(name for name in lost if _recorded_status(reader.chain(workspace, name)) == "in_progress")
+    return tuple(name for name in lost if _may_be_in_progress(workspace, reader, name))
+
+
+def _may_be_in_progress(workspace: Workspace, reader: _CachedReader, name: str) -> bool:
+    """Whether a job is in progress according to its chain; also if the chain can't be read."""
+    try:
+        return _recorded_status(reader.chain(workspace, name)) == "in_progress"
+    except OSError:
+        return True
 
 
 class _CachedReader:
@@ -136,7 +145,11 @@ class _CachedReader:
 
     def plan(self, place: JobPlace, where: str) -> dict[str, Any]:
         data: dict[str, Any] = self._index.get_or_read(
-            f"{self._plan_kind} {where}", place.path, lambda raw: _plan_data(raw, place.path, where), _is_plan
+            f"{self._plan_kind} {where}",
+            place.path,
+            lambda raw: _plan_data(raw, place.path, where),
+            _is_plan,
+            limit=PLAN_FILE,
         )
         return data
 
@@ -147,6 +160,7 @@ class _CachedReader:
             path,
             lambda raw: _chain_data(raw, name, self._policy, workspace.where(path)),
             _is_chain,
+            limit=LEDGER_CHAIN,
         )
         return data
 

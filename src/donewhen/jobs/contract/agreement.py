@@ -12,7 +12,9 @@ from donewhen.config.loader import CONFIG_FILE
 from donewhen.config.project_hooks import file_disabling_hooks
 from donewhen.config.settings import Settings
 from donewhen.foundation.errors import ConfigError, DonewhenError
+from donewhen.foundation.files import read_limited
 from donewhen.foundation.process import split_command
+from donewhen.foundation.size_limits import SETTINGS
 from donewhen.jobs.contract.inputs import locate_path as locate
 from donewhen.jobs.contract.inputs import output_manifest
 from donewhen.jobs.contract.mission_folders import mission_folders
@@ -286,7 +288,7 @@ def _location_in_settings(settings: Settings, name: str) -> str:
     section, _, key = name.rpartition(".")
     table = ""
     with suppress(OSError):
-        for number, text in enumerate(source.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        for number, text in enumerate(read_limited(source, SETTINGS).decode("utf-8", "replace").splitlines(), 1):
             if header := re.match(r"\s*\[(?:tool\.donewhen\.?)?([\w.]*)\]", text):
                 table = header[1]
             elif table == section and re.match(rf"\s*{re.escape(key)}\s*=", text):

@@ -25,8 +25,9 @@ import msgspec
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.files import fsync_folder
+from donewhen.foundation.files import fsync_folder, read_limited
 from donewhen.foundation.locks import locked
+from donewhen.foundation.size_limits import LEDGER_CHAIN, LEDGER_LINE, too_large_text
 from donewhen.jobs.ledger.entry_content import EntryContent, decode_content
 
 EventKind = Literal[
@@ -184,7 +185,7 @@ class Ledger:
         """Read and verify a chain."""
         path = self._path(chain)
         try:
-            content = path.read_bytes()
+            content = read_limited(path, LEDGER_CHAIN)
         except FileNotFoundError:
             return Chain((), ())
         return _VERIFIED.verify(path, chain, content)
@@ -306,6 +307,8 @@ def first_link(chain: str) -> str:
 
 def parse_entry(line: bytes) -> Entry | str:
     """Parse a line; return the entry, or what is wrong with it."""
+    if len(line) > LEDGER_LINE.bytes:
+        return f"the line has {too_large_text(len(line), LEDGER_LINE)}"
     try:
         row, encode = _decode_row(line)
     except (ValueError, RecursionError):
@@ -399,7 +402,8 @@ def _last_line(descriptor: int) -> tuple[bytes | None, bytes]:
     position = os.fstat(descriptor).st_size
     buffer = b""
     while position > 0 and buffer.count(b"\n") < 2:
-        step = min(_CHUNK, position)
+        # As much again as there is already: in equal pieces, a long line would take quadratic time.
+        step = min(max(_CHUNK, len(buffer)), position)
         position -= step
         buffer = os.pread(descriptor, step, position) + buffer
     *complete, tail = buffer.split(b"\n")

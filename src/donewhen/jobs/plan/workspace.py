@@ -21,6 +21,7 @@ from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.files import read_regular, write_atomically
 from donewhen.foundation.locks import locked
+from donewhen.foundation.size_limits import PLAN_FILE
 from donewhen.jobs.ledger.ledger import Ledger
 from donewhen.jobs.plan.document import Document, parse_document, rewrite_fields
 from donewhen.jobs.plan.frontmatter import DocumentError, Value
@@ -199,7 +200,7 @@ class Workspace:
     def _read_bytes(self, path: Path) -> bytes:
         where = self.where(path)
         try:
-            return read_regular(path)
+            return read_regular(path, PLAN_FILE)
         except FileNotFoundError:
             raise DocumentError(
                 "The plan file is missing.", where=where, next_step="Restore it from version control."
