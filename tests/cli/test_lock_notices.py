@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -76,9 +77,9 @@ def test_a_command_writes_its_verb_and_the_job_into_the_lock_and_nothing_else(
     texts: list[str] = []
     clear = locks_module._clear_holder
 
-    def kept(descriptor: int) -> None:
-        texts.append(Path(f"/dev/fd/{descriptor}").read_text())
-        clear(descriptor)
+    def kept(descriptor: int, holder: int) -> None:
+        texts.append(os.pread(descriptor, 1000, 0).decode())
+        clear(descriptor, holder)
 
     monkeypatch.setattr(locks_module, "_clear_holder", kept)
     run_main(["block", job.id, "--reason", "the password is hunter2"], cwd=tmp_path)

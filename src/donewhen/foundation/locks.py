@@ -37,11 +37,12 @@ def locked(path: Path, *, wait: float = 60.0) -> Iterator[None]:
     try:
         _acquire(descriptor, path, wait)
         with _unlock_after(descriptor):
+            holder = os.getpid()
             _write_holder(descriptor)
             try:
                 yield
             finally:
-                _clear_holder(descriptor)
+                _clear_holder(descriptor, holder)
     finally:
         os.close(descriptor)
 
@@ -78,12 +79,11 @@ def _write_holder(descriptor: int) -> None:
         os.pwrite(descriptor, text.encode(), 0)
 
 
-def _clear_holder(descriptor: int) -> None:
+def _clear_holder(descriptor: int, holder: int) -> None:
     """Remove the text before unlocking, so that the next waiter doesn't read the name of an earlier holder."""
-    first = str(os.getpid()).encode()
-    with suppress(OSError):
-        # A forked child that leaves the block doesn't hold the lock; its parent's text stays.
-        if os.pread(descriptor, _MAX_TEXT_BYTES, 0).split(b"\n")[0] == first:
+    # A forked child that leaves the block doesn't hold the lock; its parent's text stays.
+    if os.getpid() == holder:
+        with suppress(OSError):
             os.ftruncate(descriptor, 0)
 
 
