@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -11,6 +12,12 @@ from pathlib import Path
 from typing import IO
 
 from donewhen.foundation.size_limits import OTHER, SizeLimit, too_large_text
+
+_PREFIX = ".donewhen-"
+_SUFFIX = ".tmp"
+_RANDOM_BYTES = 8
+
+_SWEPT: set[tuple[int, int, str]] = set()
 
 
 class TooLargeError(OSError):
@@ -32,9 +39,55 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
+        _sweep_once(directory, target.parent)
         replace_in_directory(directory, target.name, data, mode=mode)
     finally:
         os.close(directory)
+
+
+def sweep_temporary_files(folder: Path) -> None:
+    """Remove the temporary files in a folder that writers left behind when they were killed."""
+    with suppress(OSError):
+        directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            _sweep(directory)
+        finally:
+            os.close(directory)
+
+
+def _sweep_once(directory: int, folder: Path) -> None:
+    """Sweep a folder before the first write to it; a program that writes often doesn't list it each time."""
+    status = os.fstat(directory)
+    key = (status.st_dev, status.st_ino, str(folder))
+    if key not in _SWEPT:
+        _SWEPT.add(key)
+        # Stray files only take up space; they must not prevent a write.
+        with suppress(OSError):
+            _sweep(directory)
+
+
+def _sweep(directory: int) -> None:
+    with os.scandir(directory) as entries:
+        names = [entry.name for entry in entries if entry.name.startswith(_PREFIX) and _is_temporary(entry)]
+    for name in names:
+        with suppress(OSError):
+            _remove_if_abandoned(directory, name)
+
+
+def _is_temporary(entry: os.DirEntry[str]) -> bool:
+    middle = entry.name.removeprefix(_PREFIX).removesuffix(_SUFFIX)
+    ours = len(middle) == 2 * _RANDOM_BYTES and set(middle) <= set("0123456789abcdef")
+    return ours and entry.name.endswith(_SUFFIX) and entry.is_file(follow_symlinks=False)
+
+
+def _remove_if_abandoned(directory: int, name: str) -> None:
+    """Remove a temporary file unless its writer is alive, which then holds a lock on it."""
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(name, dir_fd=directory)
+    finally:
+        os.close(descriptor)
 
 
 def fsync_folder(folder: Path) -> None:
@@ -110,17 +163,32 @@ def replace_in_directory(directory: int, name: str, data: bytes, *, mode: int = 
         existing = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
         # A symlink's own mode is 0777: the file that replaces it must not become writable for everyone.
         mode = stat.S_IMODE(existing) if stat.S_ISREG(existing) else mode
-    temporary = f".donewhen-{os.urandom(8).hex()}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=directory)
+    descriptor, temporary = _create_temporary(directory)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-        os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+            # Before it is closed, which would unlock it.
+            os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=directory)
         raise
     os.fsync(directory)
+
+
+def _create_temporary(directory: int) -> tuple[int, str]:
+    """Create a temporary file and lock it, so that nobody takes it for one that was left behind."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    while True:
+        name = f"{_PREFIX}{os.urandom(_RANDOM_BYTES).hex()}{_SUFFIX}"
+        descriptor = os.open(name, flags, 0o600, dir_fd=directory)
+        # A file system without locks is not swept either.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor, name
+        # Somebody swept it between its creation and its lock.
+        os.close(descriptor)

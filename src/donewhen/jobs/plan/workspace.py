@@ -19,7 +19,7 @@ from donewhen.config.settings import Settings
 from donewhen.config.state_folder import FOLDER, prepare_state_folder
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
-from donewhen.foundation.files import read_regular, write_atomically
+from donewhen.foundation.files import read_regular, sweep_temporary_files, write_atomically
 from donewhen.foundation.locks import locked
 from donewhen.foundation.size_limits import PLAN_FILE
 from donewhen.jobs.ledger.ledger import Ledger
@@ -29,7 +29,6 @@ from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.job import Job, Project, read_job, read_project
 
 PLAN = "plan.md"
-_TEMPORARY = ".donewhen-"
 
 Form = Literal["small", "big"]
 
@@ -274,5 +273,4 @@ def _folders(parent: Path) -> list[os.DirEntry[str]]:
 
 def remove_temporary_files(folder: Path) -> None:
     """Remove temporary files that a killed writer left behind. The caller holds the lock."""
-    for path in folder.glob(f"{_TEMPORARY}*.tmp"):
-        path.unlink(missing_ok=True)
+    sweep_temporary_files(folder)
