@@ -22,6 +22,7 @@ from donewhen.jobs.gates.facts import Facts, facts_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.lessons.lesson_recording import finish_interrupted_capture_if_possible
 from donewhen.jobs.lessons.lesson_search import LessonMatch
 from donewhen.jobs.lessons.lesson_suggestions import lessons_for, write_lessons_into_plan
 from donewhen.jobs.plan.frontmatter import Value
@@ -54,6 +55,7 @@ def start_job(
     Records hashes of its inputs from other jobs and of its outputs, and runs its test commands once as a baseline.
     Writes matching lessons of other jobs into its plan.
     """
+    finish_interrupted_capture_if_possible(workspace)
     job = workspace.job(name)
     closed = _closed_gate(facts_of(workspace, job))
     if closed is not None:
