@@ -31,7 +31,7 @@ from donewhen.jobs.contract.terms import (
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.entry_content import Agreed, Completed, EntryContent, Started, TermsDecided
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.ledger.ledger import Actor, Chain, Entry
+from donewhen.jobs.ledger.ledger import Actor, Chain, Entry, EventKind
 from donewhen.jobs.plan.criteria import Criterion
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job, Project
@@ -48,6 +48,8 @@ DECIDED_FIELDS: dict[str, frozenset[str]] = {
     "target": frozenset({"reward_target"}),
 }
 """Which terms a decision may loosen."""
+_SEALING: frozenset[EventKind] = frozenset({"agreed", "decided"})
+"""The entries that can change a seal; most others are runs."""
 
 
 class Seal(NamedTuple):
@@ -107,7 +109,8 @@ class AgreementProposal(NamedTuple):
 def current_seal(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Seal | None:
     """The seal after these entries. Without ``policy`` (the project's chain), its own terms define who may approve."""
     seal: Seal | None = None
-    for seal in seals_in(chain, entries, policy):  # noqa: B007 - only the last is used
+    relevant = (entry for entry in entries if entry.type in _SEALING)
+    for seal in seals_in(chain, relevant, policy):  # noqa: B007 - only the last is used
         pass
     return seal
 
