@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.chains import chains_benchmark
 from benchmarks.completing import completing_benchmark
 from benchmarks.jobs import jobs_benchmark
 from benchmarks.judging import judging_benchmark
@@ -35,6 +36,7 @@ def main() -> None:
     dispatching()
     jobs_benchmark()
     completing_benchmark()
+    chains_benchmark()
     judging_benchmark()
 
 

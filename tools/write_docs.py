@@ -12,6 +12,7 @@ from typing import NamedTuple
 from tools.api_reference import api_page, errors_page
 from tools.command_reference import cli_page, reasons_page
 from tools.learning_reference import learning_reasons_page
+from tools.limits_reference import limits_page
 from tools.mission_reference import mission_settings_page
 from tools.pictures import demo_svg, house_svg, same_story
 from tools.settings_reference import settings_page
@@ -33,6 +34,7 @@ PRODUCTS = {
     "reference/cli.md": Product(lambda: _NOTE + cli_page()),
     "reference/errors.md": Product(lambda: _NOTE + errors_page()),
     "reference/learning-reasons.md": Product(lambda: _NOTE + learning_reasons_page()),
+    "reference/limits.md": Product(lambda: _NOTE + limits_page()),
     "reference/mission-settings.md": Product(lambda: _NOTE + mission_settings_page()),
     "reference/reasons.md": Product(lambda: _NOTE + reasons_page()),
     "reference/settings.md": Product(lambda: _NOTE + settings_page()),

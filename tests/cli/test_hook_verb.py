@@ -15,6 +15,7 @@ import pytest
 
 import donewhen
 from donewhen.adapters.command_hooks import HookKind
+from donewhen.foundation import size_limits
 from donewhen_kit import run_main
 from sentences import assert_sentences
 
@@ -367,3 +368,13 @@ def test_a_tool_that_is_none_of_our_business_costs_no_look_at_the_settings(guard
     assert answer == {}
     assert "tomllib" not in names
     assert not {name for name in names if name.startswith("donewhen.completion")}
+
+
+def test_an_event_that_is_too_large_is_answered_with_a_block(guarded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = event(guarded) + " " * 3_000_000
+    arguments = ("stop", "--runtime", "claude")
+    assert answered(hook(*arguments, stdin=text, cwd=guarded))["reason"] == MISSING
+    monkeypatch.setattr(size_limits, "HOOK_EVENT", size_limits.HOOK_EVENT._replace(bytes=1_000_000))
+    refused = answered(hook(*arguments, stdin=text, cwd=guarded))
+    assert refused["decision"] == "block"
+    assert "not JSON" in refused["reason"]

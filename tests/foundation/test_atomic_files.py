@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 import donewhen
-from donewhen.foundation.files import replace_in_directory, write_atomically
+import donewhen.foundation.files as files_module
+from donewhen.foundation.files import replace_in_directory, sweep_temporary_files, write_atomically
 from sentences import assert_sentences
 
 SOURCE = Path(donewhen.__file__).parents[1]
@@ -330,3 +331,105 @@ def test_a_writer_that_is_killed_leaves_the_old_file_or_the_new_one(tmp_path: Pa
     for _ in range(20):
         killed_after(chance() / 50, path, WRITER)
         assert path.read_bytes() in allowed
+
+
+# What killed writers leave behind
+
+STRAY = ".donewhen-0123456789abcdef.tmp"
+
+
+def test_the_next_write_to_a_folder_sweeps_what_a_killed_writer_left(tmp_path: Path) -> None:
+    (tmp_path / STRAY).write_bytes(b"half")
+    write_atomically(tmp_path / "a", b"new")
+    assert names_in(tmp_path) == ["a"]
+
+
+def test_a_writer_that_is_really_killed_leaves_a_file_that_is_swept(tmp_path: Path) -> None:
+    script = (
+        "import os, signal, sys; from pathlib import Path\n"
+        "from donewhen.foundation.files import write_atomically\n"
+        "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "write_atomically(Path(sys.argv[1]), b'new')\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script, str(tmp_path / "a")]).returncode == -signal.SIGKILL
+    (left,) = names_in(tmp_path)
+    assert left.startswith(".donewhen-")
+    write_atomically(tmp_path / "b", b"new")
+    assert names_in(tmp_path) == ["b"]
+
+
+WAITING = """
+import os, sys
+from pathlib import Path
+import donewhen.foundation.files as files
+def waiting(_):
+    files.os.fsync = lambda _: None
+    print("writing", flush=True)
+    sys.stdin.readline()
+files.os.fsync = waiting
+files.write_atomically(Path(sys.argv[1]), b"from the other")
+"""
+
+
+def test_the_file_of_a_writer_that_is_alive_is_left_alone_however_old_it_is(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", WAITING, str(tmp_path / "a")]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdin is not None
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "writing\n"
+        (alive,) = names_in(tmp_path)
+        os.utime(tmp_path / alive, (0, 0))
+        write_atomically(tmp_path / "b", b"new")
+        sweep_temporary_files(tmp_path)
+        assert names_in(tmp_path) == sorted([alive, "b"])
+        writer.stdin.write("\n")
+    assert writer.returncode == 0
+    assert (tmp_path / "a").read_bytes() == b"from the other"
+
+
+def test_only_our_own_regular_files_are_swept(tmp_path: Path) -> None:
+    kept = [
+        ".donewhen-0123456789abcdef.new",
+        ".donewhen-0123456789ABCDEF.tmp",
+        ".donewhen-0123.tmp",
+        ".donewhen-notes.tmp",
+        "0123456789abcdef.tmp",
+        "x.donewhen-0123456789abcdef.tmp",
+    ]
+    for name in kept:
+        (tmp_path / name).write_text("mine")
+    (tmp_path / ".donewhen-1111111111111111.tmp").mkdir()
+    (tmp_path / ".donewhen-2222222222222222.tmp").symlink_to("x")
+    os.mkfifo(tmp_path / ".donewhen-3333333333333333.tmp")
+    before = names_in(tmp_path)
+    (tmp_path / STRAY).write_text("half")
+    sweep_temporary_files(tmp_path)
+    assert names_in(tmp_path) == before
+
+
+def test_a_temporary_file_that_was_swept_before_its_lock_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, swept = files_module.fcntl.flock, []
+
+    def late(descriptor: int, operation: int) -> None:
+        if not swept and operation == files_module.fcntl.LOCK_EX:
+            (name,) = names_in(tmp_path)
+            swept.append(name)
+            (tmp_path / name).unlink()
+        real(descriptor, operation)
+
+    monkeypatch.setattr(files_module.fcntl, "flock", late)
+    write_atomically(tmp_path / "a", b"new")
+    assert len(swept) == 1
+    assert (names_in(tmp_path), (tmp_path / "a").read_bytes()) == (["a"], b"new")
+
+
+def test_a_folder_that_can_not_be_swept_can_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError
+
+    (tmp_path / STRAY).write_bytes(b"half")
+    monkeypatch.setattr(files_module.fcntl, "flock", refused)
+    write_atomically(tmp_path / "a", b"new")
+    assert names_in(tmp_path) == [STRAY, "a"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import os
 import signal
 import subprocess
@@ -14,8 +15,10 @@ from pathlib import Path
 import pytest
 
 import donewhen.foundation.locks as locks_module
+from donewhen.foundation.current_command import current_command, name_command
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.locks import LockedError, locked, locked_folder
+from donewhen.foundation.notices import notices_to
 from sentences import assert_sentences
 
 HOLD = """
@@ -279,3 +282,108 @@ def test_waiting_asks_often_at_first_then_seldom_and_ends_at_its_limit(
     assert clock.pauses == sorted(clock.pauses)
     assert clock.pauses[-1] == 0.1
     assert 60 <= sum(clock.pauses) < 60.2
+
+
+COMMAND = HOLD.replace(
+    "with locked",
+    "from donewhen.foundation.current_command import name_command\nname_command('complete', ['WI-12'])\nwith locked",
+)
+
+
+def refused(path: Path, wait: float = 0) -> LockedError:
+    with pytest.raises(LockedError) as caught, locked(path, wait=wait):
+        pytest.fail("two have the lock")
+    return caught.value
+
+
+def test_a_lock_that_is_not_released_names_the_process_and_the_command_of_its_holder(tmp_path: Path) -> None:
+    path = tmp_path / "one.lock"
+    with another_process(COMMAND, path) as holder:
+        error = refused(path)
+        assert f"held by process {holder.pid} (donewhen complete WI-12)" in error.message
+        assert_sentences(error)
+
+
+def test_the_command_of_a_process_is_its_verb_and_the_ids_it_was_given() -> None:
+    def named(*arguments: str) -> str | None:
+        name_command("ask", arguments)
+        return current_command()
+
+    context = contextvars.copy_context()
+    assert context.run(named, "WI-20260214-001-parser", "--key", "s3cret", "--text=WI-1", "token") == (
+        "donewhen ask WI-20260214-001"
+    )
+    assert context.run(named, "WI-1", "PJ-2", "WS-20260214-003", "WI-4") == "donewhen ask WI-1 PJ-2 WS-20260214-003"
+    assert current_command() is None
+
+
+def test_a_waiter_is_given_one_notice_with_the_holder_after_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "one.lock"
+    with another_process(COMMAND, path) as holder:
+        clock = FakeTime()
+        monkeypatch.setattr(locks_module, "time", clock)
+        notices: list[tuple[float, str]] = []
+        with notices_to(lambda message: notices.append((clock.at, message))):
+            refused(path, wait=0.9)
+            assert notices == []
+            begun = clock.at
+            refused(path, wait=60)
+        assert len(notices) == 1
+        at, message = notices[0]
+        assert 1 <= at - begun < 1.2
+        assert f"held by process {holder.pid} (donewhen complete WI-12)" in message
+        assert str(path) in message
+        assert_sentences(message)
+
+
+def test_a_lock_that_is_free_at_once_gives_no_notice(tmp_path: Path) -> None:
+    notices: list[str] = []
+    with notices_to(notices.append), locked(tmp_path / "one.lock", wait=0):
+        pass
+    assert notices == []
+
+
+def test_a_released_lock_does_not_name_its_last_holder(tmp_path: Path) -> None:
+    path = tmp_path / "one.lock"
+    with locked(path, wait=0):
+        assert path.read_text() == str(os.getpid())
+    assert path.read_text() == ""
+
+
+def test_a_holder_that_does_not_run_any_more_is_not_named(tmp_path: Path) -> None:
+    path = tmp_path / "one.lock"
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    with locked(path, wait=0):
+        path.write_text(f"{ended.pid}\ndonewhen complete WI-12\n")
+        assert "another process" in refused(path).message
+
+
+@pytest.mark.parametrize("text", ["0\nx", "99999999999999999999\nx", "-1\nx", "\u00b2\nx", "4294967297\nx"])
+def test_what_is_not_a_process_id_is_not_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "one.lock"
+    with locked(path, wait=0):
+        path.write_text(text)
+        assert "another process" in refused(path).message
+
+
+def test_hostile_text_in_a_lock_file_is_made_plain_and_cut(tmp_path: Path) -> None:
+    path = tmp_path / "one.lock"
+    with locked(path, wait=0):
+        path.write_bytes(f"{os.getpid()}\n\x1b[31mred\x07\u202e".encode() + b"\xff" + b"x" * 100_000 + b"\nmore")
+        message = refused(path).message
+    assert f"process {os.getpid()} (red\ufffdxxx" in message
+    assert message.isprintable()
+    assert len(message) < 200
+    assert "more" not in message
+
+
+def test_a_lock_file_that_is_a_symlink_is_not_followed(tmp_path: Path) -> None:
+    target = tmp_path / "precious"
+    target.write_text("kept")
+    (tmp_path / "one.lock").symlink_to(target)
+    with pytest.raises(OSError, match="symbolic links"), locked(tmp_path / "one.lock", wait=0):
+        pytest.fail("a symlink was locked")
+    assert target.read_text() == "kept"

@@ -8,12 +8,14 @@ import os
 import socket
 import sys
 import threading
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from donewhen.foundation.errors import ConfigError, MissingExtraError
+from donewhen.jobs.contract.inputs import hash_file
 from donewhen.jobs.evidence.file_checks import FileCheckResult, checked_files, count_rows, file_state, run_file_check
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.criteria import parse_check
@@ -122,17 +124,39 @@ def test_the_state_of_a_file_is_told_in_one_word(place: Place) -> None:
         "outputs": "not_a_file",
         "pipe": "not_a_file",
         "link": "not_a_file",
-        "huge": "not_a_file",
+        "huge": "good",
     }
 
 
-def test_of_a_huge_file_nothing_is_read(place: Place) -> None:
+@pytest.mark.parametrize("rule", ["matches /x/", "rows >= 1"])
+def test_a_file_that_is_too_large_to_be_searched_is_not_read_and_the_reason_is_its_size(
+    place: Place, rule: str
+) -> None:
+    os.truncate(place.write("huge", "x"), LIMIT + (1 << 20))
+    found = place.look(f"huge {rule}")
+    assert (found.passed, found.state) == (False, "too_large")
+    assert "65 MB" in found.detail
+    assert "64 MB" in found.detail
+    assert_sentences(found.detail)
+
+
+def test_a_file_of_more_than_a_gigabyte_exists_and_is_not_loaded(place: Place) -> None:
     path = place.write("huge", "x")
-    os.truncate(path, LIMIT + 1)
-    found = place.look("huge")
-    assert not found.passed
-    assert str(LIMIT + 1) in found.detail
-    assert str(LIMIT) in found.detail
+    os.truncate(path, (1 << 30) + 1)
+    tracemalloc.start()
+    try:
+        assert place.look("huge") == FileCheckResult(True, f"{(1 << 30) + 1} bytes")
+        assert file_state(path) == "good"
+        os.truncate(path, LIMIT + 1)
+        assert hash_file(path).startswith("sha256:")
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_large_file_of_white_space_is_empty(place: Place) -> None:
+    assert file_state(place.write("blank", b"\xef\xbb\xbf" + b" " * 1_000_000)) == "empty"
+    assert file_state(place.write("late", b" " * 1_000_000 + b"x")) == "good"
 
 
 @pytest.mark.parametrize(

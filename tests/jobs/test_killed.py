@@ -19,7 +19,10 @@ from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entry_content import LessonNote
 from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.lessons.lesson_file import read_lessons
+from donewhen.jobs.lessons.lesson_recording import LessonDraft, capture_lesson
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.workspace import Form, Workspace, find_workspace
@@ -46,6 +49,7 @@ from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.evidence.commands import record_file_check
+from donewhen.jobs.lessons.lesson_recording import LessonDraft, capture_lesson
 from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.testing import ManualClock
 
@@ -83,6 +87,9 @@ def operate(what, root, clock):
         decide(workspace, workspace.job("done"), Decision("raise_budget", "more", 9), person)
     elif what == "target_of_open":
         decide(workspace, workspace.job("open"), Decision("target", "more", 85), person)
+    elif what == "lesson":
+        draft = LessonDraft("It broke.", "Mending it.", "Mend it first.")
+        capture_lesson(workspace, draft, [workspace.job("done"), workspace.job("open")], person.by)
     elif what == "look":
         job = workspace.job("done")
         record_file_check(workspace, job, parse_check("file main.py", "x"), "file main.py", person.by, criterion=None)
@@ -245,6 +252,8 @@ def next_command(what: str, root: Path) -> Workspace:
         for proposal in agreement_proposals(workspace, [workspace.job("open")]):
             if proposal.agreement.state != "agreed":
                 agree(workspace, proposal, ME)
+    elif what == "lesson":
+        capture_lesson(workspace, LessonDraft("Next broke.", "Mending next.", "Mend next."), [], ME.by)
     job = workspace.job("open" if what in ("agree", "target_of_open") else "done")
     decide(workspace, job, Decision("split", "next"), ME)
     return workspace
@@ -260,6 +269,7 @@ OPERATIONS = [
     "raise_budget",
     "target_of_open",
     "look",
+    "lesson",
     "rewrite",
 ]
 
@@ -302,6 +312,13 @@ def test_killed_before_any_step_each_file_is_the_old_or_the_new_one(tmp_path: Pa
 
 def assert_finished(what: str, workspace: Workspace) -> None:
     """What is on record has been done."""
+    if what == "lesson":
+        notes = [entry.content for entry in workspace.ledger.read(workspace.job("done").id).entries]
+        recorded = {note.lesson: note.hash for note in notes if isinstance(note, LessonNote)}
+        lessons = {lesson.id: lesson.hash for lesson in read_lessons(workspace)}
+        assert recorded.items() <= lessons.items(), "a lesson is on record and not in the file"
+        # The lesson of the next command has no job. Every other is in the ledger: none looks like a forgery.
+        assert len(lessons) == len(recorded) + 1
     if workspace.form == "big":
         for folder in workspace.workstream_folders():
             jobs = {place.id for place in workspace.places() if place.path.is_relative_to(folder)}

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.foundation.notices import notices_to
+from donewhen.jobs.ledger.ledger import Actor, Ledger
 from donewhen.jobs.lessons.lesson_file import LessonError, lessons_path, read_lessons
+from donewhen.jobs.lessons.lesson_index import refresh_lesson_index
 from donewhen.jobs.lessons.lesson_recording import (
     MAX_LENGTH,
     LessonDraft,
@@ -19,9 +22,10 @@ from donewhen.jobs.lessons.lesson_recording import (
     answer_lesson,
     capture_lesson,
     find_lesson,
-    refresh_lesson_index,
+    finish_interrupted_capture,
 )
 from donewhen.jobs.lessons.lesson_use import lesson_usage
+from donewhen.jobs.plan.workspace import Workspace
 from sentences import assert_sentences
 
 Bench = Any
@@ -308,6 +312,112 @@ def test_a_full_disk_is_a_sentence_and_nothing_is_on_record(bench: Bench, monkey
     assert_sentences(caught.value)
     assert lessons_path(bench.workspace).read_bytes() == before
     assert len(entries_of(bench, job)) == 1
+
+
+class Killed(BaseException):
+    """Instead of a kill: nothing catches it."""
+
+
+def killed_at(monkeypatch: pytest.MonkeyPatch, bench: Bench, jobs: list[Any], append: int | None) -> None:
+    """Capture a lesson and be killed before this entry, or before the file is written."""
+    real = Ledger.append
+    count = 0
+
+    def appended(*arguments: Any, **named: Any) -> Any:
+        nonlocal count
+        if count == append:
+            raise Killed
+        count += 1
+        return real(*arguments, **named)
+
+    def unwritten(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "append", appended)
+        if append is None:
+            patch.setattr("donewhen.jobs.lessons.lesson_recording._write_lessons", unwritten)
+        with pytest.raises(Killed):
+            capture_lesson(bench.workspace, SAID, jobs, BOT)
+
+
+@pytest.mark.parametrize("append", [1, None], ids=["between two chains", "before the file"])
+def test_a_capture_that_was_killed_after_the_ledger_is_finished_by_the_next_command(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, append: int | None
+) -> None:
+    job, other = bench.job(), bench.job("Other")
+    killed_at(monkeypatch, bench, [job, other], append)
+    assert not lessons_path(bench.workspace).exists()
+    assert [entry["how"] for entry in entries_of(bench, job)] == ["captured"]
+    bench.start(job)
+    (lesson,) = read_lessons(bench.workspace)
+    assert lesson.texts == (SAID.context, SAID.worked, "", SAID.recommendation)
+    for linked in (job, other):
+        assert [(entry["lesson"], entry["hash"]) for entry in entries_of(bench, linked)] == [(lesson.id, lesson.hash)]
+    assert index_of(bench)["lessons"][0]["id"] == lesson.id
+    finish_interrupted_capture(bench.workspace)
+    assert len(read_lessons(bench.workspace)) == 1
+
+
+def test_a_capture_that_was_killed_before_the_ledger_never_happened(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = bench.job()
+    killed_at(monkeypatch, bench, [job], 0)
+    finish_interrupted_capture(bench.workspace)
+    assert (read_lessons(bench.workspace), entries_of(bench, job)) == ((), [])
+    assert capture_lesson(bench.workspace, SAID, [job], BOT).lesson.id == f"{DAY}-001"
+
+
+def test_a_lesson_that_somebody_removed_does_not_come_back(bench: Bench) -> None:
+    job = bench.job()
+    capture_lesson(bench.workspace, SAID, [job], BOT)
+    lessons_path(bench.workspace).write_text("# Lessons Learned\n")
+    finish_interrupted_capture(bench.workspace)
+    assert read_lessons(bench.workspace) == ()
+
+
+@pytest.mark.parametrize("change", ["block", "hash", "broken"])
+def test_a_note_that_the_ledger_does_not_know_changes_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    job = bench.job()
+    killed_at(monkeypatch, bench, [job], None)
+    path = bench.workspace.folder / "state" / "pending-lesson.json"
+    note = json.loads(path.read_text())
+    note[change] = note["block"].replace("Reading", "Skipping") if change == "block" else "sha256:0"
+    path.write_text("{" if change == "broken" else json.dumps(note))
+    finish_interrupted_capture(bench.workspace)
+    assert read_lessons(bench.workspace) == ()
+    assert len(entries_of(bench, job)) == 1
+    assert not path.exists()
+
+
+def test_a_file_that_can_not_be_written_leaves_a_lesson_in_the_ledger_that_is_written_later(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = bench.job()
+    put = Workspace.put
+
+    def full(workspace: Workspace, path: Path, data: bytes) -> None:
+        if path.name == "lessons-learned.md":
+            raise OSError(28, "No space left on device")
+        put(workspace, path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Workspace, "put", full)
+        with pytest.raises(LessonError) as caught:
+            capture_lesson(bench.workspace, SAID, [job], BOT)
+        assert_sentences(caught.value)
+        notices: list[str] = []
+        with notices_to(notices.append):
+            bench.start(job)
+        assert len(notices) == 1
+        assert_sentences(notices[0])
+    bench.start(job)
+    assert [lesson.id for lesson in read_lessons(bench.workspace)] == [
+        entry["lesson"] for entry in entries_of(bench, job)
+    ]
 
 
 def test_notes_that_are_a_file_are_a_sentence(bench: Bench) -> None:

@@ -72,7 +72,8 @@ def at_once(root: Path, script: str, count: int, writers: int = WRITERS) -> list
         process.stdin.write("\n")
         process.stdin.flush()
     ends = [process.communicate() for process in processes]
-    assert [(error, item.returncode) for (_, error), item in zip(ends, processes, strict=True)] == [("", 0)] * writers
+    errors = [_without_notices(error) for _, error in ends]
+    assert [(error, item.returncode) for error, item in zip(errors, processes, strict=True)] == [("", 0)] * writers
     return [[json.loads(line) for line in out.splitlines()] for out, _ in ends]
 
 
@@ -287,3 +288,8 @@ def test_whoever_looks_meanwhile_never_sees_half_a_file(tmp_path: Path) -> None:
         writer.stdout.read()
     assert (looks > 0, writer.returncode) == (True, 0)
     assert [made.job(job.id).document.fields["total"] for job in jobs] == [40] * 3
+
+
+def _without_notices(text: str) -> str:
+    """What a process wrote to stderr, except that it waited for a lock: on a busy machine, some wait for long."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("Waiting for the lock "))

@@ -19,7 +19,8 @@ from typing import Any
 
 from donewhen.config.project_hooks import Json, our_hooks
 from donewhen.foundation.errors import ConfigError
-from donewhen.foundation.files import write_atomically
+from donewhen.foundation.files import read_limited, write_atomically
+from donewhen.foundation.size_limits import HOOK_FILE
 
 BACKUP_SUFFIX = ".donewhen-backup"
 
@@ -200,7 +201,7 @@ def _groups(events: Json, event: str, where: str) -> list[Any]:
 
 def _content(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return read_limited(path, HOOK_FILE)
     except FileNotFoundError:
         return None
     except OSError as error:

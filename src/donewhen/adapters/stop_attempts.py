@@ -14,7 +14,8 @@ from pathlib import Path
 
 from donewhen.completion.stop_decision import GuardState
 from donewhen.config.state_folder import FOLDER, prepare_state_folder
-from donewhen.foundation.files import write_atomically
+from donewhen.foundation.files import read_limited, write_atomically
+from donewhen.foundation.size_limits import STATE
 from donewhen.protocols import CompletionReport
 
 _PATIENCE = 20.0
@@ -109,7 +110,7 @@ class StopAttempts:
 
     def _load(self) -> GuardState:
         try:
-            data = json.loads((self._folder / self._name).read_bytes())
+            data = json.loads(read_limited(self._folder / self._name, STATE))
             return GuardState(int(data["attempts"]), int(data["refusals"]), int(data["stalled"]), data["last_reason"])
         except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
             # Missing or broken: counting restarts, which holds the agent back longer, never shorter.

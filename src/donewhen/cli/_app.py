@@ -13,6 +13,7 @@ import click
 
 from donewhen import __version__
 from donewhen.cli._output import Output
+from donewhen.foundation.current_command import name_command
 from donewhen.foundation.errors import UsageError
 
 
@@ -129,6 +130,8 @@ class LazyGroup(click.Group):
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise UsageError(f"There is no command {args[0]!r}.{hint}", next_step="donewhen --help")
         ctx.find_object(Output).command = args[0] if args else "donewhen"  # type: ignore[union-attr]
+        if args and args[0] in _MODULES:
+            name_command(args[0], args[1:])
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -13,6 +13,7 @@ import click
 
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.foundation.notices import notices_to
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -26,7 +27,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         from donewhen.cli._app import app
 
-        status = app.main(list(arguments), prog_name="donewhen", standalone_mode=False, obj=output)
+        with notices_to(lambda message: output.note(f"donewhen: {message}")):
+            status = app.main(list(arguments), prog_name="donewhen", standalone_mode=False, obj=output)
         sys.stdout.flush()
     except click.exceptions.Exit as leave:
         return leave.exit_code

@@ -33,7 +33,9 @@ def main(arguments: Sequence[str]) -> int:
     from pathlib import Path
 
     from donewhen.adapters.command_hooks import respond_to_event
+    from donewhen.foundation.current_command import name_command
 
+    name_command("hook")
     try:
         folder = Path.cwd()
     except OSError:
@@ -69,7 +71,16 @@ def _event() -> str:
     """Read the event from stdin; an empty string if there is none, or if stdin is a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
         return ""
-    return sys.stdin.buffer.read().decode("utf-8", errors="replace")
+    from donewhen.foundation.size_limits import HOOK_EVENT, size_text
+
+    content = sys.stdin.buffer.read(HOOK_EVENT.bytes + 1)
+    if len(content) > HOOK_EVENT.bytes:
+        # The rest is read too, because the runtime waits until all of it is taken. What is returned is not JSON, so
+        # that the stop is refused if there are checks.
+        while sys.stdin.buffer.read(1 << 20):
+            pass
+        content = content[: HOOK_EVENT.bytes] + f" [cut: more than {size_text(HOOK_EVENT.bytes)}]".encode()
+    return content.decode("utf-8", errors="replace")
 
 
 def dialect_of(runtime: str) -> Dialect:

@@ -21,7 +21,9 @@ from donewhen.cli._model_budget import budget_finding, max_calls_option, open_me
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.disk_dict import DiskDict
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
+from donewhen.foundation.files import read_lines, read_stream
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.size_limits import TEXT, TICKET_LINE
 from donewhen.judging.judge import Judge
 from donewhen.judging.mission import MISSION_FILE, read_mission
 from donewhen.judging.ticket import Ticket, TicketError, ticket_of, tickets_from_lines
@@ -246,7 +248,8 @@ def _tickets(files: tuple[Path, ...], mission: str) -> Iterator[Ticket | TicketE
         for path in files:
             try:
                 with _opened(path) as file:
-                    yield from tickets_from_lines(file, _name(path), mission, seen, labelled=False)
+                    lines = read_lines(file, TICKET_LINE, _name(path))
+                    yield from tickets_from_lines(lines, _name(path), mission, seen, labelled=False)
             except OSError as error:
                 yield TicketError(f"The tickets can't be read: {error.strerror}.", where=_name(path))
 
@@ -255,7 +258,7 @@ def _texts(files: tuple[Path, ...], mission: str) -> Iterator[Ticket | TicketErr
     for path in files:
         try:
             with _opened(path) as file:
-                data = {"group_id": one_line(_name(path)), "text": file.read().decode("utf-8")}
+                data = {"group_id": one_line(_name(path)), "text": read_stream(file, TEXT, _name(path)).decode("utf-8")}
             yield ticket_of(data, _name(path), mission, labelled=False)
         except TicketError as error:
             yield error

@@ -15,6 +15,8 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.foundation.files import read_limited
+from donewhen.foundation.size_limits import KEY
 from donewhen.jobs.ledger.approval import detected_agent, is_at_terminal, person_at_terminal
 from donewhen.jobs.ledger.ledger import Actor
 
@@ -134,7 +136,7 @@ def _who(reviewers: tuple[str, ...]) -> tuple[tuple[Actor, ...], str]:
 def _token(path: Path) -> str:
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
         raise UsageError("Other users can read the token file.", where=str(path), next_step=f"chmod 600 {path}")
-    token = path.read_text(encoding="utf-8", errors="replace").strip()
+    token = read_limited(path, KEY).decode("utf-8", "replace").strip()
     if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.replace("-", "").replace("_", "").isalnum():
         message = f"A token has at least {_SHORTEST_TOKEN} characters: letters, digits, dashes and underscores only."
         raise UsageError(message, where=str(path))

@@ -11,7 +11,7 @@ from donewhen.foundation.errors import ConfigError
 from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.process import CommandNotRunnableError, CommandResult
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
-from donewhen.test_reports.junit import ReportError, SuiteReport, read_junit
+from donewhen.test_reports.junit import ReportError, SuiteReport, read_junit, read_report_file
 from donewhen.test_reports.suite_baseline import SuiteBaseline
 
 _SHOWN = 3
@@ -89,7 +89,7 @@ class TestSuiteChecker(CommandChecker):
             if result.ending != "exited":
                 return result, None
             files = sorted(path for path in Path(folder).rglob("*.xml") if path.is_file() and not path.is_symlink())
-            return result, read_junit(path.read_bytes() for path in files) if files else None
+            return result, read_junit(map(read_report_file, files)) if files else None
 
     def _compare_with_baseline(
         self, report: SuiteReport, context: TaskCompletionContext

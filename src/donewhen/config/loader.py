@@ -19,6 +19,8 @@ from donewhen.config.settings import (
     VerifySettings,
 )
 from donewhen.foundation.errors import ConfigError
+from donewhen.foundation.files import read_limited
+from donewhen.foundation.size_limits import SETTINGS, SizeLimit
 
 CONFIG_FILE = "donewhen.toml"
 PROJECT_FILE = "pyproject.toml"
@@ -37,7 +39,7 @@ _TABLES: dict[str, type[Any]] = {
 }
 
 
-def load(start: Path, *, read: Callable[[Path], bytes] = Path.read_bytes) -> Settings:
+def load(start: Path, *, read: Callable[[Path, SizeLimit], bytes] = read_limited) -> Settings:
     """Load the settings for ``start``: from it or its nearest parent that has settings, or else the defaults.
 
     ``read`` reads a file.
@@ -65,7 +67,7 @@ def has_settings(folder: Path) -> bool:
     return os.path.lexists(folder / CONFIG_FILE)
 
 
-def _load_folder(folder: Path, read: Callable[[Path], bytes], *, trusted: bool) -> Settings | None:
+def _load_folder(folder: Path, read: Callable[[Path, SizeLimit], bytes], *, trusted: bool) -> Settings | None:
     own, project = folder / CONFIG_FILE, folder / PROJECT_FILE
     own_table = _parse_file(own, read)
     project_table = _parse_file(project, read)
@@ -99,9 +101,9 @@ def _check_owner(path: Path) -> Path:
     return path
 
 
-def _parse_file(path: Path, read: Callable[[Path], bytes]) -> dict[str, Any] | None:
+def _parse_file(path: Path, read: Callable[[Path, SizeLimit], bytes]) -> dict[str, Any] | None:
     try:
-        text = read(path)
+        text = read(path, SETTINGS)
     except FileNotFoundError:
         if path.is_symlink():
             raise ConfigError("The file is a broken symlink.", where=str(path)) from None

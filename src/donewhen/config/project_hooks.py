@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.config.agent_runtimes import LOCAL_HOOK_FILES, PROJECT_HOOK_FILES
+from donewhen.foundation.files import TooLargeError, read_limited
+from donewhen.foundation.size_limits import HOOK_FILE, SizeLimit
 
 Json = dict[str, Any]
 
@@ -39,7 +41,7 @@ def our_hooks(data: Json) -> Iterator[tuple[str, Json, Json]]:
 class HookFiles:
     """The settings files of agent runtimes in a project, each read once; an unreadable file has no hooks."""
 
-    def __init__(self, root: Path, *, read: Callable[[Path], bytes] = Path.read_bytes) -> None:
+    def __init__(self, root: Path, *, read: Callable[[Path, SizeLimit], bytes] = read_limited) -> None:
         self._files = {file: _read_json(root / file, read) for file in (*PROJECT_HOOK_FILES, *LOCAL_HOOK_FILES)}
 
     @property
@@ -71,9 +73,12 @@ def _seconds(value: object) -> int:
     return value if type(value) is int else 0
 
 
-def _read_json(path: Path, read: Callable[[Path], bytes]) -> Json:
+def _read_json(path: Path, read: Callable[[Path, SizeLimit], bytes]) -> Json:
     try:
-        data = json.loads(read(path))
+        data = json.loads(read(path, HOOK_FILE))
+    except TooLargeError:
+        # What it says is not known, so the worst is assumed.
+        return {"disableAllHooks": True}
     except (OSError, ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from donewhen.foundation.files import write_atomically
+from donewhen.foundation.files import sweep_temporary_files, write_atomically
 from donewhen.foundation.locks import locked_folder
 
 FOLDER = ".donewhen"
@@ -21,8 +21,7 @@ def prepare_state_folder(root: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     if not all((folder / name).exists() for name in _FILES):
         with locked_folder(folder):
-            for temporary in folder.glob(".donewhen-*.tmp"):
-                temporary.unlink(missing_ok=True)
+            sweep_temporary_files(folder)
             for name, content in _FILES.items():
                 if not (folder / name).exists():
                     write_atomically(folder / name, content.encode())

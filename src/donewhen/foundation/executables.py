@@ -9,13 +9,14 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.process import command_not_found
 
 _LONGEST_SHEBANG = 4096
 _DEEPEST = 5
+_CHUNK = 1 << 18
 
 
 class Executable(NamedTuple):
@@ -66,8 +67,15 @@ def _content_hash(path: Path, root: Path, depth: int) -> str:
         if not first.startswith(b"#!") or depth == _DEEPEST:
             file.seek(0)
             return hashlib.file_digest(file, "sha256").hexdigest()
-        rest = hashlib.sha256(file.read()).hexdigest()
+        rest = _hash_rest(file)
     return digest_of([_interpreter_hash(first[2:].decode("utf-8", "replace"), root, depth), rest])
+
+
+def _hash_rest(file: IO[bytes]) -> str:
+    content_hash = hashlib.sha256()
+    while chunk := file.read(_CHUNK):
+        content_hash.update(chunk)
+    return content_hash.hexdigest()
 
 
 def _interpreter_hash(line: str, root: Path, depth: int) -> str:

@@ -12,8 +12,9 @@ import msgspec
 
 from donewhen.foundation.canonical import refuse_duplicate_keys
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
-from donewhen.foundation.files import write_atomically
+from donewhen.foundation.files import read_limited, read_text_limited, write_atomically
 from donewhen.foundation.locks import locked_folder
+from donewhen.foundation.size_limits import GUIDANCE
 from donewhen.judging.guidance import (
     KEY,
     Guidance,
@@ -130,7 +131,7 @@ class GuidanceStore:
 
     def _history_lines(self) -> list[str]:
         try:
-            return [line for line in self._history.read_text(encoding="utf-8").split("\n") if line.strip()]
+            return [line for line in read_text_limited(self._history, GUIDANCE).split("\n") if line.strip()]
         except FileNotFoundError:
             return []
         except (OSError, UnicodeDecodeError) as error:
@@ -193,7 +194,9 @@ def _parse_guidance(mission: str, data: Mapping[str, Any], path: Path) -> Guidan
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes().decode().removeprefix("\ufeff"), object_pairs_hook=refuse_duplicate_keys)
+        return json.loads(
+            read_limited(path, GUIDANCE).decode().removeprefix("\ufeff"), object_pairs_hook=refuse_duplicate_keys
+        )
     except OSError as error:
         raise GuidanceError(f"The guidance can't be read: {error.strerror}.", where=str(path)) from error
     except (ValueError, RecursionError) as error:

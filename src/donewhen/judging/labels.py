@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 
 from donewhen.foundation.canonical import digest_of
-from donewhen.foundation.files import fsync_folder, write_atomically
+from donewhen.foundation.files import fsync_folder, read_limited, read_stream, write_atomically
 from donewhen.foundation.locks import locked_folder
+from donewhen.foundation.size_limits import LABEL_LOG
 from donewhen.judging.ticket import Ticket, TicketError
 from donewhen.models.roles import Binary
 
@@ -65,7 +66,7 @@ def read_label_log(folder: Path) -> tuple[Label, ...]:
     """Read every label, oldest first; an incomplete last line is ignored."""
     path = folder / LOG
     try:
-        content = path.read_bytes()
+        content = read_limited(path, LABEL_LOG)
     except FileNotFoundError:
         return ()
     except OSError as error:
@@ -88,7 +89,7 @@ def add_label(folder: Path, mission: str, label: Label) -> None:
     with locked_folder(folder):
         with (folder / LOG).open("a+b") as file:
             file.seek(0)
-            content = file.read()
+            content = read_stream(file, LABEL_LOG, folder / LOG)
             whole = content.rfind(b"\n") + 1
             # A writer may have been killed here. An incomplete label is cut off, so that it does not corrupt this one.
             # A complete label that only lacks its newline is kept, because readers count it.
@@ -110,7 +111,7 @@ def update_tickets(folder: Path, mission: str) -> None:
 
 def _write_tickets(folder: Path, mission: str) -> None:
     path, written = folder / LABELLED, render_tickets(read_label_log(folder), mission)
-    if not path.is_file() or path.read_bytes() != written:
+    if not path.is_file() or read_limited(path, LABEL_LOG) != written:
         write_atomically(path, written)
 
 

@@ -14,6 +14,8 @@ import msgspec
 
 from donewhen.foundation.canonical import digest, digest_of
 from donewhen.foundation.errors import ConfigError
+from donewhen.foundation.files import read_text_limited
+from donewhen.foundation.size_limits import MISSION
 from donewhen.judging.mission_settings import convert_settings
 
 SHIPPED = Path(__file__).parent / "languages"
@@ -154,7 +156,7 @@ def _read_prompt(path: Path, fields: frozenset[str]) -> str:
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_text_limited(path, MISSION)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ConfigError(f"The language file can't be read: {reason}.", where=str(path)) from error

@@ -10,6 +10,8 @@ from typing import NamedTuple
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.disk_dict import DiskDict
 from donewhen.foundation.errors import ConfigError, DonewhenError
+from donewhen.foundation.files import read_text_limited
+from donewhen.foundation.size_limits import MISSION
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.guidance_store import GuidanceStore, read_initial
 from donewhen.judging.labels import LABELLED, current_labels, read_label_log
@@ -98,7 +100,7 @@ def read_mission(folder: Path, *, clock: Clock = SYSTEM_CLOCK, code: bool = True
     """
     path = folder / MISSION_FILE if folder.is_dir() else folder
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text_limited(path, MISSION)
     except FileNotFoundError:
         raise ConfigError("No mission found.", where=str(path), next_step="donewhen mission init") from None
     except (OSError, UnicodeDecodeError) as error:

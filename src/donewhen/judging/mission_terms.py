@@ -11,6 +11,8 @@ import msgspec
 
 from donewhen.foundation.canonical import digest, digest_of
 from donewhen.foundation.errors import ConfigError, DonewhenError
+from donewhen.foundation.files import read_limited
+from donewhen.foundation.size_limits import CODE
 from donewhen.judging.mission import Mission, read_mission
 
 
@@ -51,7 +53,7 @@ def _override_digest(name: str, folder: Path) -> str:
     if code is None:
         return name
     try:
-        return f"{name} {digest(code.read_bytes())}"
+        return f"{name} {digest(read_limited(code, CODE))}"
     except OSError as error:
         raise ConfigError(f"The override {name} can't be read: {error.strerror}.", where=str(code)) from error
 

@@ -11,7 +11,9 @@ from typing import IO, Any, NamedTuple, TypeGuard
 from donewhen.foundation.canonical import refuse_duplicate_keys
 from donewhen.foundation.disk_dict import DiskDict
 from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.foundation.files import read_limited, read_lines
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.size_limits import LABEL_LOG, TICKET_LINE
 from donewhen.models.roles import Binary
 
 LABELS: tuple[Binary, ...] = ("pass", "fail")
@@ -66,7 +68,7 @@ def group_ids_in(path: Path) -> frozenset[str]:
     """The groups that occur in a file. Bad lines are skipped here; ``read_each_line`` reports them."""
     groups: set[str] = set()
     try:
-        for line in path.read_bytes().split(b"\n"):
+        for line in read_limited(path, LABEL_LOG).split(b"\n"):
             with suppress(ValueError):
                 data = json.loads(line)
                 groups |= {str(data.get("group_id"))} if isinstance(data, dict) else set()
@@ -165,7 +167,8 @@ def read_each_line(
             try:
                 with path.open("rb") as file:
                     without = superseded.without(path)
-                    yield from tickets_from_lines(file, str(path), mission, seen, labelled=labelled, without=without)
+                    lines = read_lines(file, TICKET_LINE, path)
+                    yield from tickets_from_lines(lines, str(path), mission, seen, labelled=labelled, without=without)
             except OSError as error:
                 yield TicketError(f"The tickets can't be read: {error.strerror}.", where=str(path))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -137,6 +138,8 @@ def _write_tickets(path: Path, tickets: Iterable[Ticket]) -> None:
     temporary = path.with_name(f".donewhen-{os.urandom(8).hex()}.tmp")
     try:
         with temporary.open("xb") as file:
+            # As for every temporary file: without the lock it would be taken for one that was left behind.
+            fcntl.flock(file, fcntl.LOCK_EX)
             for ticket in tickets:
                 file.write(ticket_line(ticket))
             file.flush()

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from donewhen.foundation.files import read_regular
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.size_limits import TEXT
 from donewhen.judging.ticket import TicketError
 
 Kind = Literal["CSV", "JSONL", "folder"]
@@ -249,7 +250,7 @@ def _read_text(path: Path) -> str | TicketError | SkippedRow:
     if path.name.startswith("."):
         return SkippedRow(str(path), "hidden file")
     try:
-        return read_regular(path).removeprefix(_BOM).decode("utf-8")
+        return read_regular(path, TEXT).removeprefix(_BOM).decode("utf-8")
     except UnicodeDecodeError:
         return TicketError("The file is not UTF-8 text.", where=str(path))
     except OSError as error:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 from xml.parsers import expat
 
 from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.files import read_limited
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.size_limits import TEST_REPORT
 
 Outcome = Literal["passed", "failed", "errored", "skipped"]
 
-_SIZE_LIMIT = 64 * 1024 * 1024
 # The same id twice (a rerun, a parametrisation without ids) counts by its worst outcome.
 _WORST_FIRST: tuple[Outcome, ...] = ("errored", "failed", "skipped", "passed")
 _OUTCOME_OF: dict[str, Outcome] = {"failure": "failed", "error": "errored", "skipped": "skipped"}
@@ -41,6 +43,14 @@ class SuiteReport:
         return len(self.outcomes) - len(self.ids("skipped"))
 
 
+def read_report_file(path: Path) -> bytes:
+    """The content of a report file of limited size."""
+    try:
+        return read_limited(path, TEST_REPORT)
+    except OSError as error:
+        raise ReportError(f"The report {path.name} can't be read: {error.strerror}.") from error
+
+
 def read_junit(documents: Iterable[bytes]) -> SuiteReport:
     """Parse JUnit XML documents into a single report."""
     collector = _Collector()
@@ -58,8 +68,8 @@ class _Collector:
         self._outcome: Outcome = "passed"
 
     def read(self, document: bytes) -> None:
-        if len(document) > _SIZE_LIMIT:
-            raise ReportError(f"The JUnit report has {len(document)} bytes; at most {_SIZE_LIMIT} are read.")
+        if len(document) > TEST_REPORT.bytes:
+            raise ReportError(f"The JUnit report has {len(document)} bytes; at most {TEST_REPORT.bytes} are read.")
         self._path.clear()
         parser = expat.ParserCreate()
         parser.StartElementHandler = self._start

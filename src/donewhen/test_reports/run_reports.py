@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.test_reports.junit import Outcome, ReportError, read_junit
+from donewhen.test_reports.junit import Outcome, ReportError, read_junit, read_report_file
 
-_SIZE_LIMIT = 64 * 1024 * 1024
 _OUTCOMES: dict[str, Outcome] = {
     "passed": "passed",
     "xpassed": "passed",
@@ -69,7 +68,7 @@ def read_reports(folder: Path) -> RunReport | None:
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not path.is_file() or path.suffix not in (".xml", ".json"):
             continue
-        content = _content(path)
+        content = read_report_file(path)
         if path.suffix == ".xml":
             root = _root_element(content)
             if root == "coverage":
@@ -86,13 +85,6 @@ def read_reports(folder: Path) -> RunReport | None:
             formats.append("coverage")
             coverage = _json_coverage(data)
     return RunReport(tuple(sorted(set(formats))), outcomes, coverage) if formats else None
-
-
-def _content(path: Path) -> bytes:
-    size = path.stat().st_size
-    if size > _SIZE_LIMIT:
-        raise ReportError(f"The report {path.name} has {size} bytes; at most {_SIZE_LIMIT} are read.")
-    return path.read_bytes()
 
 
 def _json(content: bytes, path: Path) -> dict[str, Any] | None:

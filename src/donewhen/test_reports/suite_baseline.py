@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from donewhen.foundation.errors import ConfigError
-from donewhen.foundation.files import write_atomically
+from donewhen.foundation.files import read_limited, write_atomically
+from donewhen.foundation.size_limits import BASELINE
 from donewhen.test_reports.junit import SuiteReport
 
 _SCHEMA = "donewhen/suite-baseline/v1"
@@ -30,7 +31,7 @@ class SuiteBaseline:
     def load(cls, path: str | Path) -> SuiteBaseline:
         """Read a baseline file."""
         try:
-            data = json.loads(Path(path).read_bytes())
+            data = json.loads(read_limited(Path(path), BASELINE))
             if data["schema"] != _SCHEMA:
                 raise ValueError(f"its schema is {data['schema']!r}, not {_SCHEMA!r}")
             return cls(frozenset(_ids(data["executed"])), frozenset(_ids(data["skipped"])))

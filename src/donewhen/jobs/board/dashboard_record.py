@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, get_args
 
 import msgspec
@@ -102,7 +103,7 @@ def chain_part(name: str, entries: Sequence[Entry]) -> ChainPart:
         next_command=_line(step),
         blocked_reason=_blocked_reason(entries),
         receipt="" if completed is None else completed.hash,
-        scores=tuple(_scores(entries))[-_MAX_HISTORY:],
+        scores=tuple(islice(_scores_newest_first(entries), _MAX_HISTORY))[::-1],
         moves=tuple(_status_changes(entries))[-_MAX_HISTORY:],
     )
 
@@ -121,7 +122,8 @@ def event_of(chain: str, entry: Entry) -> EventRow:
 
 def _gate_rows(evaluated: Entry, entries: Sequence[Entry]) -> Iterator[GateRow]:
     # The plan holds one sentence per code of the truth gate; for the other gates only the codes are stored.
-    upto = [entry for entry in entries if entry.seq <= evaluated.seq]
+    is_last = bool(entries) and entries[-1].seq <= evaluated.seq
+    upto = entries if is_last else [entry for entry in entries if entry.seq <= evaluated.seq]
     failures = expected_fields(upto).get("truth_last_failures")
     for name in GATES:
         codes = (recorded_gates(evaluated) or {}).get(name)
@@ -144,8 +146,8 @@ def _meaning(code: object) -> str:
     return "" if known is None else GATE_REASONS[known].meaning
 
 
-def _scores(entries: Sequence[Entry]) -> Iterator[ScorePoint]:
-    for entry in entries:
+def _scores_newest_first(entries: Sequence[Entry]) -> Iterator[ScorePoint]:
+    for entry in reversed(entries):
         if isinstance(entry.content, Evaluated) and entry.content.score is not None:
             yield ScorePoint(_line(entry.at), _clamp_number(entry.content.score), entry.type)
 

@@ -18,6 +18,7 @@ from typing import Any, Self
 import msgspec
 
 from donewhen.foundation.files import read_regular
+from donewhen.foundation.size_limits import OTHER, SizeLimit
 
 _LAYOUT = 2
 _MIN_KEPT = 1000
@@ -80,12 +81,14 @@ class FileIndex:
         read: Callable[[bytes], Any],
         fits: Callable[[Any], bool] = lambda _: True,
         decode: Callable[[str], Any] = msgspec.json.decode,
+        *,
+        limit: SizeLimit = OTHER,
     ) -> Any:
         """Return ``read(content)`` of a file, from the cache if this content was read before.
 
         ``read`` returns a JSON value or a struct that depends on the content alone; ``kind`` names that value, ``fits``
         returns whether a cached value has the expected shape, and ``decode`` decodes it. A cached value that can't be
-        decoded is read again. Raises OSError if the file can't be read.
+        decoded is read again. Raises OSError if the file can't be read or exceeds ``limit``.
         """
         name, kind = _storable(str(path)), _storable(kind)
         self._visited.add(name)
@@ -95,7 +98,7 @@ class FileIndex:
             data = self._cached(kind, known[1], decode)
             if data is not None and fits(data):
                 return data
-        content = read_regular(path)
+        content = read_regular(path, limit)
         sha = hashlib.sha256(content).hexdigest()
         if known != (now, sha):
             self._new_seen[name] = (now, sha)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from donewhen import __version__
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.size_limits import LEDGER_CHAIN, PLAN_FILE
 from donewhen.jobs.board.file_index import FileIndex
 from donewhen.jobs.board.index_records import (
     IndexedChain,
@@ -131,7 +132,15 @@ def _survey_places(
         problems += map(_problem, chain.breaks)
         records.append(_record(plan, chain, place, typed))
     lost = sorted(name for name in chains.difference(record.id for record in records) if name.startswith("WI-"))
-    return tuple(name for name in lost if _recorded_status(reader.chain(workspace, name)) == "in_progress")
+    return tuple(name for name in lost if _may_be_in_progress(workspace, reader, name))
+
+
+def _may_be_in_progress(workspace: Workspace, reader: _CachedReader, name: str) -> bool:
+    """Whether a job is in progress according to its chain; also if the chain can't be read."""
+    try:
+        return _recorded_status(reader.chain(workspace, name)) == "in_progress"
+    except OSError:
+        return True
 
 
 class _CachedReader:
@@ -150,6 +159,7 @@ class _CachedReader:
             place.path,
             lambda raw: _indexed_plan(raw, place.path, where),
             decode=decode_plan,
+            limit=PLAN_FILE,
         )
         return plan
 
@@ -160,6 +170,7 @@ class _CachedReader:
             path,
             lambda raw: _indexed_chain(raw, name, self._policy, workspace.where(path)),
             decode=decode_chain,
+            limit=LEDGER_CHAIN,
         )
         return chain
 

@@ -26,8 +26,10 @@ from donewhen.dashboard.data import (
 )
 from donewhen.dashboard.page import render_dashboard
 from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.files import read_limited
 from donewhen.foundation.locks import locked
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.size_limits import LEDGER_CHAIN, PLAN_FILE, VIEW
 from donewhen.jobs.board.dashboard_record import JobHome, chain_part, event_of, plan_part, record_of
 from donewhen.jobs.board.file_index import FileIndex
 from donewhen.jobs.board.survey import JobRecord, survey_jobs
@@ -206,6 +208,7 @@ def _cached_row(workspace: Workspace, index: FileIndex, job: JobRecord, homes: d
         f"dashboard plan {__version__} {where}",
         job.path,
         lambda raw: msgspec.to_builtins(plan_part(read_job(parse_document(raw, where), job.path, where))),
+        limit=PLAN_FILE,
     )
     chain = _chain_data(workspace, index, job.id) if job.events else {}
     workstream = job.path.parent.parent.parent
@@ -229,7 +232,7 @@ def _chain_data(workspace: Workspace, index: FileIndex, name: str) -> dict[str, 
         return {"part": part, "newest": str(entries[-1].at) if entries else ""}
 
     path = workspace.folder / "ledger" / f"{name}.jsonl"
-    data: dict[str, object] = index.get_or_read(f"dashboard chain {__version__} {name}", path, read)
+    data: dict[str, object] = index.get_or_read(f"dashboard chain {__version__} {name}", path, read, limit=LEDGER_CHAIN)
     return data
 
 
@@ -300,7 +303,7 @@ def _write_views(workspace: Workspace, board: Board) -> None:
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_limited(path, VIEW)
     except OSError:
         return b""
 

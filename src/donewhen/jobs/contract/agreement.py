@@ -15,7 +15,9 @@ from donewhen.config.loader import CONFIG_FILE
 from donewhen.config.project_hooks import file_disabling_hooks
 from donewhen.config.settings import Settings
 from donewhen.foundation.errors import ConfigError, DonewhenError
+from donewhen.foundation.files import read_limited
 from donewhen.foundation.process import split_command
+from donewhen.foundation.size_limits import SETTINGS
 from donewhen.jobs.contract.inputs import locate_path as locate
 from donewhen.jobs.contract.inputs import output_manifest
 from donewhen.jobs.contract.mission_folders import mission_folders
@@ -31,13 +33,13 @@ from donewhen.jobs.contract.terms import (
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.entry_content import Agreed, Completed, EntryContent, Started, TermsDecided
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.ledger.ledger import Actor, Chain, Entry
+from donewhen.jobs.ledger.ledger import Actor, Chain, Entry, EventKind
 from donewhen.jobs.ledger.terms_content import DecidedTerms, JobTerms, ProjectTerms, plain_terms
 from donewhen.jobs.plan.criteria import Criterion
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.snapshot import snapshot_of
-from donewhen.jobs.plan.workspace import SETTINGS, Workspace
+from donewhen.jobs.plan.workspace import FROM_SETTINGS, Workspace
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.parents import mark_parents_in_progress
 from donewhen.jobs.record.projection import pending_writes
@@ -51,6 +53,8 @@ DECIDED_FIELDS: dict[str, frozenset[str]] = {
     "target": frozenset({"reward_target"}),
 }
 """Which terms a decision may loosen."""
+_SEALING: frozenset[EventKind] = frozenset({"agreed", "decided"})
+"""The entries that can change a seal; most others are runs."""
 
 
 class Seal(NamedTuple):
@@ -110,7 +114,8 @@ class AgreementProposal(NamedTuple):
 def current_seal(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Seal | None:
     """The seal after these entries. Without ``policy`` (the project's chain), its own terms define who may approve."""
     seal: Seal | None = None
-    for seal in seals_in(chain, entries, policy):  # noqa: B007 - only the last is used
+    relevant = (entry for entry in entries if entry.type in _SEALING)
+    for seal in seals_in(chain, relevant, policy):  # noqa: B007 - only the last is used
         pass
     return seal
 
@@ -308,7 +313,7 @@ def _location_in_settings(settings: Settings, name: str) -> str:
     section, _, key = name.rpartition(".")
     table = ""
     with suppress(OSError):
-        for number, text in enumerate(source.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        for number, text in enumerate(read_limited(source, SETTINGS).decode("utf-8", "replace").splitlines(), 1):
             if header := re.match(r"\s*\[(?:tool\.donewhen\.?)?([\w.]*)\]", text):
                 table = header[1]
             elif table == section and re.match(rf"\s*{re.escape(key)}\s*=", text):
@@ -339,7 +344,8 @@ def _project_terms(workspace: Workspace, project: Project) -> ProjectTerms:
         settings = workspace.settings()
         return project_terms(project, settings, mission_folders(workspace.root, settings), read=workspace.read_file)
 
-    return workspace.once((SETTINGS, project.id, project.criteria, project.github_enabled, project.github_repo), read)
+    key = (FROM_SETTINGS, project.id, project.criteria, project.github_enabled, project.github_repo)
+    return workspace.once(key, read)
 
 
 def _with_decision(terms: Terms, decision: TermsDecided) -> Terms:

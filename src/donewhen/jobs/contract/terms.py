@@ -20,7 +20,9 @@ from donewhen.config.project_hooks import HookFiles
 from donewhen.config.settings import Settings
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import ConfigError, DonewhenError
+from donewhen.foundation.files import read_limited
 from donewhen.foundation.process import split_command
+from donewhen.foundation.size_limits import SizeLimit
 from donewhen.jobs.contract.terms_changes import ChangeKind as ChangeKind
 from donewhen.jobs.contract.terms_changes import TermsChange as TermsChange
 from donewhen.jobs.contract.terms_changes import compare_job_terms, compare_project_terms, replaced
@@ -65,7 +67,7 @@ def project_terms(
     settings: Settings,
     missions: Mapping[str, Path] | None = None,
     *,
-    read: Callable[[Path], bytes] = Path.read_bytes,
+    read: Callable[[Path, SizeLimit], bytes] = read_limited,
 ) -> ProjectTerms:
     """The terms of a project: its criteria, and the parsed settings, hooks and judges. ``missions`` are the folders of
     the judges' missions, by name; ``read`` reads a file."""

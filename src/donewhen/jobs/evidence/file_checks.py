@@ -10,18 +10,20 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import ConfigError, MissingExtraError
+from donewhen.foundation.files import TooLargeError, read_limited, read_stream
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.size_limits import CHECKED_FILE, SCHEMA
 from donewhen.jobs.contract.inputs import locate_path
 from donewhen.jobs.plan.criteria import Check
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
-_SIZE_LIMIT = 64 * 1024 * 1024
+_CHUNK = 1 << 18
 
-FileState = Literal["good", "missing", "empty", "not_a_file", "outside"]
+FileState = Literal["good", "missing", "empty", "not_a_file", "too_large", "outside"]
 
 
 class FileCheckResult(NamedTuple):
@@ -32,9 +34,14 @@ class FileCheckResult(NamedTuple):
     state: FileState = "good"
 
 
+_EMPTY = FileCheckResult(False, "the file is empty", "empty")
+
+
 def run_file_check(workspace: Workspace, job: Job, check: Check) -> FileCheckResult:
     """Run a ``file`` check."""
     path = locate_path(workspace, job, check.path or "", "criteria")
+    if check.regex is None and check.rows is None and check.schema is None:
+        return _existence(path)
     content = _content(path)
     if isinstance(content, FileCheckResult):
         return content
@@ -44,9 +51,7 @@ def run_file_check(workspace: Workspace, job: Job, check: Check) -> FileCheckRes
     if check.rows is not None:
         rows = count_rows(content, path.suffix)
         return FileCheckResult(rows >= check.rows, f"rows: {rows}, required: {check.rows}")
-    if check.schema is not None:
-        return _validate_schema(content, locate_path(workspace, job, check.schema, "criteria"))
-    return FileCheckResult(True, f"{len(content)} bytes")
+    return _validate_schema(content, locate_path(workspace, job, check.schema or "", "criteria"))
 
 
 def checked_files(workspace: Workspace, job: Job, check: Check) -> dict[str, Path]:
@@ -68,7 +73,7 @@ def count_rows(content: bytes, suffix: str) -> int:
         return len(data) if isinstance(data, list) else 0
     if suffix in (".csv", ".tsv"):
         reader = csv.reader(io.StringIO(text, newline=""), delimiter="\t" if suffix == ".tsv" else ",")
-        limit = csv.field_size_limit(_SIZE_LIMIT)
+        limit = csv.field_size_limit(CHECKED_FILE.bytes)
         try:
             return max(0, sum(any(cell.strip() for cell in row) for row in reader) - 1)
         finally:
@@ -78,32 +83,48 @@ def count_rows(content: bytes, suffix: str) -> int:
 
 
 def file_state(path: Path) -> FileState:
-    """Return whether a file exists, is a regular file, and is not empty."""
-    content = _content(path)
-    return "good" if isinstance(content, bytes) else content.state
+    """Return whether a file exists, is a regular file, and is not empty; its size doesn't matter."""
+    return _existence(path).state
+
+
+def _existence(path: Path) -> FileCheckResult:
+    """Return a passed result if a file is a regular file that is not empty. Reads no more than it needs, in pieces."""
+    file = _opened(path)
+    if isinstance(file, FileCheckResult):
+        return file
+    with file:
+        chunk = file.read(_CHUNK).removeprefix(codecs.BOM_UTF8)
+        while chunk and not chunk.strip():
+            chunk = file.read(_CHUNK)
+        if not chunk:
+            return _EMPTY
+        return FileCheckResult(True, f"{os.fstat(file.fileno()).st_size} bytes")
 
 
 def _content(path: Path) -> bytes | FileCheckResult:
-    """Return a file's content, or a failed result if it is missing, empty, a link or not a regular file."""
+    """Return a file's content, or a failed result if it is missing, empty, too large, a link or not a regular file."""
+    file = _opened(path)
+    if isinstance(file, FileCheckResult):
+        return file
+    with file:
+        try:
+            content = read_stream(file, CHECKED_FILE, path)
+        except TooLargeError as error:
+            return FileCheckResult(False, f"the file is too large: {error.strerror}", "too_large")
+    return content if content.removeprefix(codecs.BOM_UTF8).strip() else _EMPTY
+
+
+def _opened(path: Path) -> IO[bytes] | FileCheckResult:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         if isinstance(error, FileNotFoundError):
             return FileCheckResult(False, "file not found", "missing")
         return FileCheckResult(False, f"{error.strerror}", "not_a_file")
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         return FileCheckResult(False, "not a regular file", "not_a_file")
-    with os.fdopen(descriptor, "rb") as file:
-        if status.st_size > _SIZE_LIMIT:
-            return FileCheckResult(
-                False, f"the file has {status.st_size} bytes; the limit is {_SIZE_LIMIT}", "not_a_file"
-            )
-        content = file.read()
-    if not content.removeprefix(codecs.BOM_UTF8).strip():
-        return FileCheckResult(False, "the file is empty", "empty")
-    return content
+    return os.fdopen(descriptor, "rb")
 
 
 def _validate_schema(content: bytes, schema_path: Path) -> FileCheckResult:
@@ -114,7 +135,7 @@ def _validate_schema(content: bytes, schema_path: Path) -> FileCheckResult:
         raise MissingExtraError("A JSON Schema check", "schema") from None
     where = str(schema_path)
     try:
-        schema: Any = json.loads(schema_path.read_bytes())
+        schema: Any = json.loads(read_limited(schema_path, SCHEMA))
         is_schema = isinstance(schema, dict | bool)
         if not is_schema:
             raise ConfigError("Not a JSON Schema: expected an object, true or false.", where=where)

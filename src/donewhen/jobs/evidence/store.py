@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.foundation.canonical import canonical_json, digest, digest_of
-from donewhen.foundation.files import write_atomically
+from donewhen.foundation.files import TooLargeError, read_limited, write_atomically
+from donewhen.foundation.size_limits import EVIDENCE
 
 _MAX_COMMITTED_BYTES = 256 * 1024
 
@@ -41,10 +42,12 @@ class EvidenceStore:
         self._folder = folder
 
     def put(self, content: bytes) -> str:
-        """Write content unless it is already stored, and return its name."""
+        """Write content unless it is already stored, and return its name. Raise TooLargeError if it is too large."""
         name = digest(content)
+        if len(content) > EVIDENCE.bytes:
+            raise TooLargeError(self._path(name, large=True), len(content), EVIDENCE)
         path = self._path(name, large=len(content) > _MAX_COMMITTED_BYTES)
-        if not path.is_file() or path.read_bytes() != content:
+        if not path.is_file() or path.stat().st_size != len(content) or path.read_bytes() != content:
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.parent.name == "large" and not (path.parent / ".gitignore").exists():
                 write_atomically(path.parent / ".gitignore", b"*\n")
@@ -76,7 +79,7 @@ class EvidenceStore:
             return None
         for large in (False, True):
             try:
-                return self._path(name, large=large).read_bytes()
+                return read_limited(self._path(name, large=large), EVIDENCE)
             except OSError:
                 continue
         return None

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from donewhen.foundation.canonical import digest_of
+from donewhen.foundation.files import read_text_limited
+from donewhen.foundation.size_limits import SETTINGS
 from donewhen.jobs.contract.inputs import hash_file, walk_files
 from donewhen.jobs.evidence.commands import reports_tests
 from donewhen.jobs.evidence.requirements import requirements_of
@@ -38,10 +40,10 @@ def hash_test_config(path: Path) -> str | None:
         return hash_file(path)
     try:
         if path.name == "pyproject.toml":
-            section: Any = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("pytest")
+            section: Any = tomllib.loads(read_text_limited(path, SETTINGS)).get("tool", {}).get("pytest")
         elif path.name in _SECTIONS:
             parser = configparser.RawConfigParser()
-            parser.read_string(path.read_text(encoding="utf-8"))
+            parser.read_string(read_text_limited(path, SETTINGS))
             name = _SECTIONS[path.name]
             section = dict(parser.items(name)) if parser.has_section(name) else None
         else:

@@ -18,6 +18,7 @@ _FILE_STATES = {
     "missing": "is missing",
     "empty": "is empty",
     "not_a_file": "is not a regular file",
+    "too_large": "is too large",
     "outside": "is outside of the project",
 }
 

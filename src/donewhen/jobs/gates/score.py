@@ -7,6 +7,7 @@ left out, and the rest is scaled to 100. Placeholders and template text earn not
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from donewhen.jobs.gates.facts import Facts
@@ -85,7 +86,8 @@ def score_of(facts: Facts) -> Score:
 
 def stalled_tries(scores: tuple[int, ...]) -> int:
     """Count the attempts that did not score higher than the best one before them."""
-    return sum(score <= max(scores[:index]) for index, score in enumerate(scores) if index)
+    best = accumulate(scores, max)
+    return sum(score <= highest for highest, score in zip(best, scores[1:], strict=False))
 
 
 def _acceptance(facts: Facts) -> Component:

@@ -16,6 +16,7 @@ from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.files import read_regular
 from donewhen.foundation.locks import locked
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.size_limits import PLAN_FILE
 from donewhen.jobs.imports import backlog, feature_list, openspec, spec_kit
 from donewhen.jobs.imports.drafting import draft_job
 from donewhen.jobs.imports.gathering import GatheredSource, gather_source
@@ -203,7 +204,7 @@ def _known(workspace: Workspace) -> Iterator[tuple[str, _ImportedBefore]]:
     seen: set[str] = set()
     for place in workspace.places():
         try:
-            raw = read_regular(place.path)
+            raw = read_regular(place.path, PLAN_FILE)
         except FileNotFoundError:
             continue
         except OSError as error:

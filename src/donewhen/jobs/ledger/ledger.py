@@ -9,13 +9,14 @@ Every line names its format (``v``); lines without it have format 1, which diffe
 from __future__ import annotations
 
 import builtins
+import gc
 import json
 import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
@@ -25,8 +26,9 @@ import msgspec
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.files import fsync_folder
+from donewhen.foundation.files import TooLargeError, fsync_folder, read_limited
 from donewhen.foundation.locks import locked
+from donewhen.foundation.size_limits import LEDGER_CHAIN, LEDGER_LINE, too_large_text
 from donewhen.jobs.ledger.entry_content import EntryContent, decode_content
 from donewhen.jobs.ledger.versions import NewerVersionError
 
@@ -51,6 +53,8 @@ CHAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 FORMAT = 2
 """The format of new entries."""
 _FIELDS = frozenset(("seq", "prev", "type", "at", "by", "data", "hash"))
+_ACTOR_FIELDS = frozenset(("name", "kind"))
+_APPROVERS: frozenset[str] = frozenset(get_args(ApproverClass))
 _CHUNK = 8192
 _READ = 1 << 24
 _MAX_KEPT = 32
@@ -59,6 +63,7 @@ _TORN = "the last line is incomplete; the next event moves it to a .torn file"
 _NEWER = "it was written by a newer version of donewhen"
 _FIRST_FORMAT = "the chain was written by a version of donewhen before chains had names (format 0)"
 
+_DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _ENCODER = msgspec.json.Encoder(order="sorted")
 _T = TypeVar("_T", bound=EntryContent)
 
@@ -175,6 +180,8 @@ class OpenChains:
     def read(self, path: Path) -> bytes:
         """The content of a file."""
         descriptor = self.open(path)
+        if (size := os.fstat(descriptor).st_size) > LEDGER_CHAIN.bytes:
+            raise TooLargeError(path, size, LEDGER_CHAIN)
         parts: list[bytes] = []
         position = 0
         while part := os.pread(descriptor, _READ, position):
@@ -236,7 +243,7 @@ class Ledger:
         """Read and verify a chain."""
         path = self.path_of(chain)
         try:
-            content = path.read_bytes() if self._files is None else self._files.read(path)
+            content = read_limited(path, LEDGER_CHAIN) if self._files is None else self._files.read(path)
         except FileNotFoundError:
             return Chain((), ())
         return _VERIFIED.verify(path, chain, content)
@@ -297,6 +304,23 @@ def verify_chain(chain: str, content: bytes) -> Chain:
 
 def _verify_lines(chain: str, content: bytes, earlier: Chain, count: int) -> Chain:
     """Verify the lines that follow the first ``count`` lines of a chain, which were verified ``earlier``."""
+    with _without_collector():
+        return _verified(chain, content, earlier, count)
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Pause the cyclic garbage collector: entries have no cycles, and it would go through all of them repeatedly."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _verified(chain: str, content: bytes, earlier: Chain, count: int) -> Chain:
     entries: list[Entry] = [*earlier.entries]
     breaks: list[Break] = [*earlier.breaks]
     lines = content.split(b"\n")
@@ -359,8 +383,10 @@ def first_link(chain: str) -> str:
 
 def parse_entry(line: bytes) -> Entry | str:
     """Parse a line; return the entry, or what is wrong with it."""
+    if len(line) > LEDGER_LINE.bytes:
+        return f"the line has {too_large_text(len(line), LEDGER_LINE)}"
     try:
-        row, encode = _decode_row(line)
+        row, fast = _decode_row(line)
     except (ValueError, RecursionError):
         return "the line is not JSON"
     if not isinstance(row, dict):
@@ -368,7 +394,7 @@ def parse_entry(line: bytes) -> Entry | str:
     version = row.get("v", 1)
     if type(version) is int and version > FORMAT:
         return f"{_NEWER} (format {version}, this version reads up to {FORMAT})"
-    if set(row) - {"v"} != _FIELDS:
+    if row.keys() - {"v"} != _FIELDS:
         return "the line does not have the fields of an entry"
     try:
         by = Actor(str(row["by"]["name"]), row["by"]["kind"])
@@ -381,10 +407,10 @@ def parse_entry(line: bytes) -> Entry | str:
         or not isinstance(row["data"], dict)
         or not isinstance(row["type"], str)
         or row["type"] not in _KINDS
-        or by.kind not in get_args(ApproverClass)
+        or str(by.kind) not in _APPROVERS
     ):
         return "the line has a value of the wrong type, or an unknown event or actor kind"
-    if not _is_as_written(line, row, encode):
+    if not _is_as_written(line, row, fast=fast):
         return "the entry was changed after it was written"
     try:
         kind = cast(EventKind, row["type"])
@@ -395,27 +421,43 @@ def parse_entry(line: bytes) -> Entry | str:
         return f"the content of the {row['type']!r} event is invalid: {error}"
 
 
-def _decode_row(line: bytes) -> tuple[Any, Callable[[object], bytes]]:
-    """The value of a line, and the encoder that belongs to it."""
+def _decode_row(line: bytes) -> tuple[Any, bool]:
+    """The value of a line, and whether the fast encoder writes it back as it is, which shows that it is canonical."""
     # The fast decoder is right about whatever its encoder writes back; the slow one decides about the rest, such as
     # numbers with many digits.
-    with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
-        row = msgspec.json.decode(line)
+    try:
+        row = _DECODER.decode(line)
         if _ENCODER.encode(row) == line:
-            return row, _ENCODER.encode
-    return json.loads(line), canonical_json
+            return row, True
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        pass
+    return json.loads(line), False
 
 
-def _is_as_written(line: bytes, row: dict[str, Any], encode: Callable[[object], bytes]) -> bool:
+def _is_as_written(line: bytes, row: dict[str, Any], *, fast: bool) -> bool:
     """Whether a line is canonical JSON and has the hash of its other fields."""
-    if set(row["by"]) != {"name", "kind"} or not isinstance(row["by"]["name"], str):
+    if row["by"].keys() != _ACTOR_FIELDS or not isinstance(row["by"]["name"], str):
         return False
+    if fast:
+        return bool(row["hash"] == digest(_without_hash(line, row)))
     content = {name: value for name, value in row.items() if name != "hash"}
     try:
-        return bool(encode(row) == line and row["hash"] == digest(encode(content)))
+        return bool(canonical_json(row) == line and row["hash"] == digest(canonical_json(content)))
     except (ValueError, RecursionError):
         # Python's parser accepts numbers and characters that are not valid JSON.
         return False
+
+
+def _without_hash(line: bytes, row: dict[str, Any]) -> bytes:
+    """The canonical JSON of the other fields of a canonical line."""
+    # Cut out of the line, which is faster than encoding again. Keys are sorted, so the hash is followed by prev, seq,
+    # type and v. None of these can contain the pattern: its quotation marks would be escaped in a string.
+    if isinstance(row["hash"], str) and isinstance(row["prev"], str):
+        pattern = f',"hash":"{row["hash"]}"'.encode()
+        start = line.rfind(pattern + b',"prev":')
+        if start > 0:
+            return line[:start] + line[start + len(pattern) :]
+    return _ENCODER.encode({name: value for name, value in row.items() if name != "hash"})
 
 
 def _new_entry(chain: str, last: Entry | None, kind: EventKind, at: str, by: Actor, data: Mapping[str, Any]) -> Entry:
@@ -454,7 +496,8 @@ def _last_line(descriptor: int) -> tuple[bytes | None, bytes]:
     position = os.fstat(descriptor).st_size
     buffer = b""
     while position > 0 and buffer.count(b"\n") < 2:
-        step = min(_CHUNK, position)
+        # As much again as there is already: in equal pieces, a long line would take quadratic time.
+        step = min(max(_CHUNK, len(buffer)), position)
         position -= step
         buffer = os.pread(descriptor, step, position) + buffer
     *complete, tail = buffer.split(b"\n")

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.errors import DonewhenError, ExitCode, MissingExtraError
+from donewhen.foundation.files import read_limited, read_stream
+from donewhen.foundation.size_limits import KEY
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 _PREFIX = "ed25519:"
 _HOW_TO_SHOW_KEY = "Print it with: donewhen key show FILE"
-_LARGEST_PEM = 1 << 16
 
 
 class SigningError(DonewhenError):
@@ -93,7 +94,7 @@ def public_key(key_or_path: str) -> str:
 
     try:
         with Path(key_or_path).open("rb") as file:
-            key = serialization.load_pem_public_key(file.read(_LARGEST_PEM))
+            key = serialization.load_pem_public_key(read_stream(file, KEY, key_or_path))
     except OSError as error:
         raise SigningError(
             f"The key can't be read: {error.strerror}.", where=key_or_path, next_step=_HOW_TO_SHOW_KEY
@@ -120,7 +121,7 @@ def _public_bytes(public: str) -> bytes:
 def _load_private_key(path: Path, passphrase: str) -> Ed25519PrivateKey:
     serialization, ed25519 = _import_cryptography()
     try:
-        key = serialization.load_pem_private_key(path.read_bytes(), passphrase.encode())
+        key = serialization.load_pem_private_key(read_limited(path, KEY), passphrase.encode())
     except OSError as error:
         raise SigningError(f"The key can't be read: {error.strerror}.", where=str(path)) from error
     except (ValueError, TypeError) as error:

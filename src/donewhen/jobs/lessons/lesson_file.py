@@ -16,8 +16,9 @@ from pathlib import Path
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.foundation.files import read_regular
+from donewhen.foundation.files import TooLargeError, read_regular
 from donewhen.foundation.plain_text import plain_text
+from donewhen.foundation.size_limits import LESSONS
 from donewhen.jobs.plan.criteria import is_placeholder
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -150,11 +151,13 @@ def raw_lessons(workspace: Workspace) -> bytes | None:
     if not Path(os.path.realpath(path.parent)).is_relative_to(inside):
         raise LessonError("The lessons folder is a link that leaves the project.", where=workspace.where(path.parent))
     try:
-        return read_regular(path)
+        return read_regular(path, LESSONS)
     except FileNotFoundError:
         return None
     except OSError as error:
         problem = "it is a folder" if isinstance(error, IsADirectoryError) else str(error.strerror).lower()
+        if isinstance(error, TooLargeError):
+            raise LessonError(f"The lessons can't be read: {error.strerror}.", where=workspace.where(path)) from error
         raise LessonError(
             f"The lessons can't be read: {problem}.",
             where=workspace.where(path),

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
-from donewhen.foundation.canonical import digest
 from donewhen.foundation.errors import UsageError
-from donewhen.foundation.locks import locked
+from donewhen.foundation.notices import notify
 from donewhen.foundation.secrets import redact_secrets
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
@@ -22,23 +18,31 @@ from donewhen.jobs.lessons.lesson_file import (
     find_same_lesson,
     lessons_path,
     one_paragraph,
+    parse_lessons,
     parse_lessons_cached,
     raw_lessons,
     read_lessons,
     render_lesson,
     words_in,
 )
+from donewhen.jobs.lessons.lesson_index import write_lesson_index
 from donewhen.jobs.lessons.lesson_use import lesson_usage, lessons_given
+from donewhen.jobs.lessons.pending_lesson import (
+    PendingLesson,
+    capture_entry,
+    capture_locks,
+    clear_pending_lesson,
+    jobs_of,
+    note_pending_lesson,
+    pending_lesson,
+)
 from donewhen.jobs.plan.criteria import is_placeholder
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.plan.workspace import Workspace, WorkspaceError
-from donewhen.jobs.record.writing import writing
+from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.writing import Writing, writing
 
-SCHEMA = "theworkshop.lessons.v1"
 MAX_LENGTH = 4000
 _DAY = re.compile(r"\bLL-([0-9]{8})-([0-9]{3,18})\b")
-_SOURCE = re.compile(rb'"source": "(sha256:[0-9a-f]{64})"')
-_HEAD_BYTES = 400
 
 Answer = Literal["used", "not_relevant"]
 
@@ -63,30 +67,105 @@ class RecordedLesson(NamedTuple):
 
 
 def capture_lesson(workspace: Workspace, draft: LessonDraft, jobs: Sequence[Job], by: Actor) -> RecordedLesson:
-    """Append a lesson to the file, and record it in the chain of each linked job."""
+    """Record a lesson in the chain of each linked job, and append it to the file."""
     texts = _validate_draft(draft)
     workspace.prepare()
-    with locked(workspace.folder / "state" / "locks" / "lessons.lock"):
-        raw = raw_lessons(workspace) or b""
-        linked = tuple(dict.fromkeys(job.id for job in jobs))
-        lesson = Lesson("", "", _tags(draft.tags), linked, workspace.now(), *texts)
-        _refuse_duplicate(lesson, parse_lessons_cached(raw), linked)
-        lesson = _with_new_id(workspace, lesson, raw)
-        text = _append_block(raw, render_lesson(lesson))
-        path = lessons_path(workspace)
-        try:
-            path.parent.mkdir(exist_ok=True)
-            workspace.put(path, text)
-        except OSError as error:
-            where = workspace.where(path)
-            raise LessonError(f"The lesson can't be written: {error.strerror}.", where=where) from error
-        _write_index(workspace, text)
+    while True:
+        finish_interrupted_capture(workspace)
+        with capture_locks(workspace, jobs) as plans:
+            # Another writer may have been killed meanwhile.
+            if pending_lesson(workspace) is None:
+                return _capture(workspace, texts, draft.tags, plans, by)
+
+
+def finish_interrupted_capture(workspace: Workspace) -> None:
+    """Write a lesson that the ledger has and a killed writer did not write into the file; the caller holds no lock."""
+    pending = pending_lesson(workspace)
+    if pending is None:
+        return
+    with capture_locks(workspace, jobs_of(workspace, pending)) as plans:
+        pending = pending_lesson(workspace)
+        if pending is None:
+            return
+        # Another capture may have begun meanwhile: its jobs are not locked here, and its writer will finish it.
+        if {job.id for job in jobs_of(workspace, pending)} - {plan.chain_name for plan in plans}:
+            return
+        entries = {plan.chain_name: capture_entry(plan.entries, pending) for plan in plans}
+        recorded = next((entry for entry in entries.values() if entry is not None), None)
+        intact = [lesson.hash for lesson in parse_lessons(pending.block)] == [pending.hash]
+        # Without an entry the lesson was never captured; whoever captures it has to do so again.
+        if recorded is not None and intact:
+            for plan in plans:
+                if entries[plan.chain_name] is None:
+                    _append_capture(plan, pending.lesson, pending.hash, recorded.by)
+            raw = raw_lessons(workspace) or b""
+            if not any(lesson.id == pending.lesson for lesson in parse_lessons_cached(raw)):
+                _write_lessons(workspace, _append_block(raw, pending.block), recorded=True)
+        clear_pending_lesson(workspace)
+
+
+def finish_interrupted_capture_if_possible(workspace: Workspace) -> None:
+    """The same for commands that are not about lessons: a failure is a notice."""
+    try:
+        finish_interrupted_capture(workspace)
+    except (LessonError, OSError) as error:
+        notify(f"A lesson that was interrupted could not be finished: {error}")
+
+
+def _capture(
+    workspace: Workspace, texts: tuple[str, str, str, str], tags: Sequence[str], plans: Sequence[Writing], by: Actor
+) -> RecordedLesson:
+    """Capture a lesson under the locks: ledger first, then the file.
+
+    A lesson that is only in the ledger can be written to the file later. One that is only in the file looks as if
+    somebody had typed it there.
+    """
+    raw = raw_lessons(workspace) or b""
+    linked = tuple(plan.chain_name for plan in plans)
+    lesson = Lesson("", "", _tags(tags), linked, workspace.now(), *texts)
+    _refuse_duplicate(lesson, parse_lessons_cached(raw), linked)
+    lesson = _with_new_id(workspace, lesson, raw)
+    block = render_lesson(lesson)
+    text = _append_block(raw, block)
     (lesson,) = (candidate for candidate in parse_lessons_cached(text) if candidate.id == lesson.id)
-    return _record_capture(workspace, lesson, jobs, by)
+    # The first entry of a chain adopts a plan that others wrote; recording a lesson must not do that.
+    recorded = [plan for plan in plans if plan.entries]
+    ids = tuple(plan.chain_name for plan in recorded)
+    path = lessons_path(workspace)
+    try:
+        path.parent.mkdir(exist_ok=True)
+        if recorded:
+            note_pending_lesson(workspace, PendingLesson(lesson.id, lesson.hash, block, ids))
+        for plan in recorded:
+            _append_capture(plan, lesson.id, lesson.hash, by)
+    except OSError as error:
+        where = workspace.where(path)
+        raise LessonError(f"The lesson can't be recorded: {error.strerror}.", where=where) from error
+    _write_lessons(workspace, text, recorded=bool(recorded))
+    clear_pending_lesson(workspace)
+    return RecordedLesson(lesson, ids, tuple(name for name in linked if name not in ids))
+
+
+def _write_lessons(workspace: Workspace, text: bytes, *, recorded: bool) -> None:
+    path = lessons_path(workspace)
+    try:
+        path.parent.mkdir(exist_ok=True)
+        workspace.put(path, text)
+    except OSError as error:
+        where = workspace.where(path)
+        if not recorded:
+            raise LessonError(f"The lesson can't be written: {error.strerror}.", where=where) from error
+        raise LessonError(
+            f"The lesson is in the ledger, but it can't be written to the file: {error.strerror}.",
+            where=where,
+            next_step="Make the file writable; the next donewhen start, complete or lessons add writes it.",
+        ) from error
+    write_lesson_index(workspace, text)
 
 
 def adopt_lesson(workspace: Workspace, name: str, job: Job, by: Actor) -> RecordedLesson:
     """Record a lesson that was written into the file by hand or with another tool."""
+    finish_interrupted_capture(workspace)
     lesson = find_lesson(workspace, name)
     if not lesson.names(job.id):
         raise UsageError(
@@ -111,6 +190,7 @@ def answer_lesson(workspace: Workspace, name: str, job: Job, how: Answer, text: 
         raise UsageError(message, next_step=f'Give it with {option} "…".')
     _refuse_secret("The answer", words)
     _refuse_length("The answer", words)
+    finish_interrupted_capture(workspace)
     entries = workspace.ledger.read(job.id).entries
     if not any(entry.type == "started" for entry in entries):
         raise UsageError(f"{job.id} has not been started.", next_step=f"donewhen start {job.id}")
@@ -118,7 +198,8 @@ def answer_lesson(workspace: Workspace, name: str, job: Job, how: Answer, text: 
     if how == "not_relevant" and name not in given:
         raise UsageError(f"{job.id} was not given {name}, so no answer is needed.", next_step=f"donewhen log {job.id}")
     value = given[name] if name in given else find_lesson(workspace, name).hash
-    return _append_entry(workspace, job, {"lesson": name, "hash": value, "how": how, "said": words}, by)
+    with writing(workspace, job.path, job.id) as plan:
+        return plan.append("lesson", {"lesson": name, "hash": value, "how": how, "said": words}, Approval(by))
 
 
 def find_lesson(workspace: Workspace, name: str) -> Lesson:
@@ -127,16 +208,6 @@ def find_lesson(workspace: Workspace, name: str) -> Lesson:
     if not matches:
         raise UsageError(f"There is no lesson {name!r}.", next_step="donewhen lessons list")
     return matches[-1]
-
-
-def refresh_lesson_index(workspace: Workspace) -> None:
-    """Rewrite the index if the lessons file has changed since it was generated."""
-    raw = raw_lessons(workspace)
-    if raw is None or not workspace.folder.is_dir() or _is_current(workspace, raw):
-        return
-    # A reader may lack write permission; the lessons file holds everything that the index holds.
-    with suppress(OSError), locked(workspace.folder / "state" / "locks" / "lessons.lock"):
-        _write_index(workspace, raw)
 
 
 def _validate_draft(draft: LessonDraft) -> tuple[str, str, str, str]:
@@ -205,47 +276,11 @@ def _record_capture(workspace: Workspace, lesson: Lesson, jobs: Sequence[Job], b
             # The first entry of a chain adopts a plan that others wrote; recording a lesson must not do that.
             unrecorded.append(job.id)
             continue
-        _append_entry(workspace, job, {"lesson": lesson.id, "hash": lesson.hash, "how": "captured"}, by)
+        with writing(workspace, job.path, job.id) as plan:
+            _append_capture(plan, lesson.id, lesson.hash, by)
         recorded.append(job.id)
     return RecordedLesson(lesson, tuple(recorded), tuple(unrecorded))
 
 
-def _append_entry(workspace: Workspace, job: Job, data: Mapping[str, Any], by: Actor) -> Entry:
-    with writing(workspace, job.path, job.id) as plan:
-        return plan.append("lesson", data, Approval(by))
-
-
-def _is_current(workspace: Workspace, raw: bytes) -> bool:
-    try:
-        with _index_path(workspace).open("rb") as file:
-            source = _SOURCE.search(file.read(_HEAD_BYTES))
-    except OSError:
-        return False
-    return source is not None and source[1].decode() == digest(raw)
-
-
-def _write_index(workspace: Workspace, raw: bytes) -> None:
-    """Write the lessons as JSON for programs. The file's hash comes first, so that staleness is cheap to detect."""
-    rows = [
-        {
-            "id": lesson.id,
-            "tags": list(lesson.tags),
-            "linked": list(lesson.linked),
-            "snippet": lesson.snippet,
-            "captured_at": lesson.captured_at,
-            "context": lesson.context,
-            "worked": lesson.worked,
-            "failed": lesson.failed,
-            "recommendation": lesson.recommendation,
-        }
-        for lesson in parse_lessons_cached(raw)
-    ]
-    content = {"schema": SCHEMA, "generated_at": workspace.now(), "source": digest(raw), "lessons": rows}
-    # The index is only a view: if it can't be written, the lesson is kept, and the next start rewrites it.
-    path = _index_path(workspace)
-    with suppress(OSError, WorkspaceError):
-        workspace.put(path, f"{json.dumps(content, indent=2)}\n".encode())
-
-
-def _index_path(workspace: Workspace) -> Path:
-    return lessons_path(workspace).with_name("lessons-index.json")
+def _append_capture(plan: Writing, lesson: str, value: str, by: Actor) -> None:
+    plan.append("lesson", {"lesson": lesson, "hash": value, "how": "captured"}, Approval(by))

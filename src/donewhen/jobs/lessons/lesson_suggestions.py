@@ -14,7 +14,7 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import shorten
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.lessons.lesson_file import Lesson, LessonError, one_paragraph, read_lessons, words_in
-from donewhen.jobs.lessons.lesson_recording import refresh_lesson_index
+from donewhen.jobs.lessons.lesson_index import refresh_lesson_index
 from donewhen.jobs.lessons.lesson_search import LessonMatch, LessonQuery, query_words, rank_lessons
 from donewhen.jobs.lessons.lesson_use import lesson_usage, lessons_captured
 from donewhen.jobs.plan.criteria import MarkdownSection, find_section, is_placeholder, markdown_sections

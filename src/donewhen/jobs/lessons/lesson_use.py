@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from donewhen import __version__
+from donewhen.foundation.size_limits import LEDGER_CHAIN
 from donewhen.jobs.board.file_index import FileIndex
 from donewhen.jobs.ledger.entry_content import LessonNote, Started
 from donewhen.jobs.ledger.ledger import Entry, verify_chain
@@ -55,6 +56,7 @@ def lesson_usage(workspace: Workspace) -> LessonUsage:
                     folder / f"{name}.jsonl",
                     _usage_reader(name),
                     lambda data: type(data) is dict,
+                    limit=LEDGER_CHAIN,
                 )
             except OSError:
                 continue

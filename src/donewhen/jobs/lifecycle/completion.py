@@ -23,6 +23,7 @@ from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.entry_content import Completed, Files, JudgeRun, Overridden
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.lessons.lesson_recording import finish_interrupted_capture_if_possible
 from donewhen.jobs.lifecycle.invalidation import InvalidatedJob, invalidate_jobs
 from donewhen.jobs.lifecycle.promise import Promise, promise_of
 from donewhen.jobs.plan.frontmatter import Value
@@ -61,6 +62,7 @@ def complete(
     A refusal is recorded and counts as an iteration; a job that has no iterations left becomes blocked.
     """
     with operation(workspace, create=True):
+        finish_interrupted_capture_if_possible(workspace)
         return _complete(workspace, name, by, on_progress)
 
 

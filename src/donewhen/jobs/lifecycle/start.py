@@ -21,6 +21,7 @@ from donewhen.jobs.gates.facts import Facts, facts_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.lessons.lesson_recording import finish_interrupted_capture_if_possible
 from donewhen.jobs.lessons.lesson_search import LessonMatch
 from donewhen.jobs.lessons.lesson_suggestions import lessons_for, plan_with_lessons
 from donewhen.jobs.plan.frontmatter import Value
@@ -55,6 +56,7 @@ def start_job(
     Writes matching lessons of other jobs into its plan.
     """
     with operation(workspace, create=True):
+        finish_interrupted_capture_if_possible(workspace)
         return _start_job(workspace, name, by, on_progress)
 
 

@@ -16,10 +16,11 @@ from typing import Any, TypeAlias, TypeVar
 from donewhen.config.loader import load
 from donewhen.config.settings import Settings
 from donewhen.foundation.canonical import digest
+from donewhen.foundation.size_limits import SizeLimit
 from donewhen.jobs.ledger.ledger import Chain, Ledger
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.job import Job, Project
-from donewhen.jobs.plan.workspace import SETTINGS, Key, Workspace
+from donewhen.jobs.plan.workspace import FROM_SETTINGS, Key, Workspace
 
 _T = TypeVar("_T")
 _Mark: TypeAlias = "tuple[int, ...] | None"
@@ -150,7 +151,7 @@ class Snapshot(Workspace):
         if job.id in self._seen.chains:
             new._seen.chains[job.id] = self._seen.chains[job.id]
         new._seen.settings = self._seen.settings
-        new._seen.computed = {key: value for key, value in self._seen.computed.items() if key[0] == SETTINGS}
+        new._seen.computed = {key: value for key, value in self._seen.computed.items() if key[0] == FROM_SETTINGS}
         return new
 
     def forget_changed(self) -> None:
@@ -164,8 +165,8 @@ class Snapshot(Workspace):
                 del self._seen.chains[name]
         self._seen.names = None
 
-    def read_file(self, path: Path) -> bytes:
-        content = path.read_bytes()
+    def read_file(self, path: Path, limit: SizeLimit) -> bytes:
+        content = super().read_file(path, limit)
         if not path.is_symlink():
             self._seen.hashes[str(path)] = digest(content)
         return content

@@ -19,8 +19,9 @@ from donewhen.config.settings import Settings
 from donewhen.config.state_folder import FOLDER, prepare_state_folder
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
-from donewhen.foundation.files import read_regular, write_atomically
+from donewhen.foundation.files import read_limited, read_regular, sweep_temporary_files, write_atomically
 from donewhen.foundation.locks import locked
+from donewhen.foundation.size_limits import PLAN_FILE, SizeLimit
 from donewhen.jobs.ledger.ledger import Ledger
 from donewhen.jobs.plan.document import Document, parse_document, rewrite_fields
 from donewhen.jobs.plan.frontmatter import DocumentError, Value
@@ -28,13 +29,12 @@ from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.job import Job, Project, read_job, read_project
 
 PLAN = "plan.md"
-_TEMPORARY = ".donewhen-"
 
 Form = Literal["small", "big"]
 _T = TypeVar("_T")
 Key: TypeAlias = tuple[Hashable, ...]
 """What a computed value depends on besides the files that it was computed from; the first item says what it is."""
-SETTINGS = "settings"
+FROM_SETTINGS = "settings"
 """The first item of the key of a value that was computed from settings files."""
 
 
@@ -96,9 +96,9 @@ class Workspace:
         """``compute()``; a snapshot computes it once for each key."""
         return compute()
 
-    def read_file(self, path: Path) -> bytes:
+    def read_file(self, path: Path, limit: SizeLimit) -> bytes:
         """The content of a file; a snapshot remembers its hash."""
-        return path.read_bytes()
+        return read_limited(path, limit)
 
     def content_hashes(self) -> Mapping[str, str]:
         """The hashes of files whose content a snapshot has, by path."""
@@ -228,7 +228,7 @@ class Workspace:
     def _read_bytes(self, path: Path) -> bytes:
         where = self.where(path)
         try:
-            return read_regular(path)
+            return read_regular(path, PLAN_FILE)
         except FileNotFoundError:
             raise DocumentError(
                 "The plan file is missing.", where=where, next_step="Restore it from version control."
@@ -302,5 +302,4 @@ def _folders(parent: Path) -> list[os.DirEntry[str]]:
 
 def remove_temporary_files(folder: Path) -> None:
     """Remove temporary files that a killed writer left behind. The caller holds the lock."""
-    for path in folder.glob(f"{_TEMPORARY}*.tmp"):
-        path.unlink(missing_ok=True)
+    sweep_temporary_files(folder)

@@ -18,6 +18,7 @@ from donewhen.jobs.ledger.entry_content import (
     Started,
 )
 from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.record.entry_memo import EntryMemo
 from donewhen.jobs.record.projection import adopted_fields
 
 _SETTING_ASIDE = frozenset({"block", "ask", "dispute"})
@@ -48,8 +49,15 @@ class History(NamedTuple):
         return self.completed is not None
 
 
+_HISTORIES: EntryMemo[History] = EntryMemo()
+
+
 def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
     """Fold the entries of a chain into its current state."""
+    return _HISTORIES.get(entries, (chain, policy), lambda: _fold(chain, entries, policy))
+
+
+def _fold(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
     first = adopted_fields(entries[0].content.adopted) if entries else {}
     status: Any = first.get("status", "planned")
     iteration: Any = first.get("iteration", 0)
@@ -61,8 +69,13 @@ def history_of(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
     unanswered: frozenset[str] = frozenset()
     for entry in entries:
         content = entry.content
-        status = _value_after(content, "status", status)
-        iteration = _value_after(content, "iteration", iteration)
+        if content.writes:
+            status = _value_after(content, "status", status)
+            iteration = _value_after(content, "iteration", iteration)
+        elif entry.type == "ran":
+            # By far the most frequent entry; without writes it changes nothing else.
+            waiting, unanswered = None, frozenset()
+            continue
         if isinstance(content, Started | Ran | Refused | Completed | Decided):
             waiting = entry if isinstance(content, Decided) and content.decision in _SETTING_ASIDE else None
             unanswered = frozenset(content.value.criteria) if isinstance(content, Disputed) else frozenset()

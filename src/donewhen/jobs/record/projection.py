@@ -6,11 +6,12 @@ in the file, whether it was edited by hand, and whether a writer was killed betw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.record.entry_memo import EntryMemo
 
 PROJECTED: dict[str, Value] = {
     "status": "planned",
@@ -69,13 +70,21 @@ def unproved_claims(fields: Mapping[str, Value]) -> dict[str, Value]:
     return replacements
 
 
-def expected_fields(entries: Iterable[Entry]) -> dict[str, Value]:
+_FIELDS: EntryMemo[dict[str, Value]] = EntryMemo()
+
+
+def expected_fields(entries: Sequence[Entry]) -> dict[str, Value]:
     """The values of the projected fields after these entries."""
+    return dict(_FIELDS.get(entries, None, lambda: _fold_fields(entries)))
+
+
+def _fold_fields(entries: Sequence[Entry]) -> dict[str, Value]:
     values = dict(PROJECTED)
     for number, entry in enumerate(entries):
         if number == 0:
             values.update(adopted_fields(entry.content.adopted))
-        values.update({name: after for name, (_, after) in entry.content.writes.items() if name in PROJECTED})
+        if writes := entry.content.writes:
+            values.update({name: after for name, (_, after) in writes.items() if name in PROJECTED})
     return values
 
 

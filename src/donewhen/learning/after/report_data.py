@@ -8,6 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from donewhen.foundation.files import read_limited
+from donewhen.foundation.size_limits import RUN_REPORT
 from donewhen.learning.measuring.metrics import Estimate, McNemar, Measures, PairedResult
 from donewhen.learning.reflection.unlearnable import ReasonCode
 from donewhen.learning.running.run_folders import REPORT
@@ -297,6 +299,6 @@ def report_from_json(data: bytes | str) -> LearningReport:
 def read_report(folder: Path) -> LearningReport | None:
     """Read the report of a run; None if it is missing or unreadable."""
     try:
-        return report_from_json((folder / REPORT).read_bytes())
+        return report_from_json(read_limited(folder / REPORT, RUN_REPORT))
     except (OSError, msgspec.DecodeError):
         return None

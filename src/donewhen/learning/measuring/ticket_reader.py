@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from donewhen.foundation.disk_dict import DiskDict
+from donewhen.foundation.files import read_lines
+from donewhen.foundation.size_limits import TICKET_LINE
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket, TicketError, parse_ticket, tickets_from_lines
 from donewhen.learning.measuring.splits import SplitMember
@@ -98,7 +100,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, int]]:
     start = 0
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(read_lines(file, TICKET_LINE, path), 1):
                 yield number, line, start
                 start += len(line)
     except OSError as error:

@@ -15,6 +15,8 @@ import msgspec
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.foundation.files import read_lines
+from donewhen.foundation.size_limits import RUN_EVENT
 from donewhen.learning.running.event_content import EventContent, decode_content
 
 EventType = Literal[
@@ -158,7 +160,7 @@ def _iterate_events(path: Path, up_to: int | None = None) -> Iterator[RunEvent]:
     position = 0
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(read_lines(file, RUN_EVENT, path), 1):
                 position += len(line)
                 if up_to is not None and position > up_to:
                     return

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from donewhen.foundation.files import write_atomically
+from donewhen.foundation.files import read_limited, write_atomically
 from donewhen.foundation.locks import locked_folder
+from donewhen.foundation.size_limits import HYPOTHESES
 from donewhen.judging.mission import Mission
 from donewhen.learning.reflection.hypotheses import PooledHypothesis
 from donewhen.learning.running.events import RunError
@@ -79,7 +80,7 @@ def _write(path: Path, pool: Iterable[PooledHypothesis]) -> None:
 
 def _read(path: Path) -> tuple[PooledHypothesis, ...]:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=tuple[PooledHypothesis, ...])
+        return msgspec.json.decode(read_limited(path, HYPOTHESES), type=tuple[PooledHypothesis, ...])
     except FileNotFoundError:
         return ()
     except (OSError, msgspec.DecodeError) as error:

@@ -13,7 +13,9 @@ import msgspec
 from donewhen import __version__
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.clock import Clock
+from donewhen.foundation.files import read_limited
 from donewhen.foundation.locks import LockedError, locked
+from donewhen.foundation.size_limits import CODE
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
 from donewhen.judging.mission_budget import RUNS, spending_limits
@@ -201,7 +203,7 @@ def _manifest(
 def _override_digest(override: NamedOverride, folder: Path) -> str:
     """The digest of an override's file; empty for a module, which is identified by its name."""
     source = override.name.rpartition(":")[0]
-    return digest((folder / source).read_bytes()) if source.endswith(".py") else ""
+    return digest(read_limited(folder / source, CODE)) if source.endswith(".py") else ""
 
 
 def _with_settings(mission: Mission, manifest: Mapping[str, Any], folder: Path) -> Mission:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.canonical import digest
-from donewhen.foundation.files import write_atomically
+from donewhen.foundation.files import read_limited, write_atomically
+from donewhen.foundation.size_limits import STATE
 
 
 class CachedResponse(NamedTuple):
@@ -27,7 +28,7 @@ class ResponseCache:
 
     def get(self, url: str) -> CachedResponse | None:
         try:
-            data = json.loads(self._path(url).read_bytes())
+            data = json.loads(read_limited(self._path(url), STATE))
         except (OSError, ValueError, RecursionError):
             return None
         if not isinstance(data, dict) or data.get("url") != url:

@@ -13,6 +13,7 @@ import msgspec
 
 from donewhen.foundation.canonical import refuse_duplicate_keys
 from donewhen.foundation.files import read_regular
+from donewhen.foundation.size_limits import ISSUE_MAP
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.mirror.http.errors import MirrorError
 
@@ -93,7 +94,7 @@ def read_map(workspace: Workspace) -> IssueMap:
     if not Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(workspace.root)):
         raise _broken_map(workspace, "is in a folder that links outside the project")
     try:
-        raw = read_regular(path)
+        raw = read_regular(path, ISSUE_MAP)
     except FileNotFoundError:
         return IssueMap(_NEW)
     except OSError as error:

@@ -42,7 +42,7 @@ def fetch_weights(
                 _assemble(weights, path, advance, source)
     except LockedError as error:
         raise WeightsError(
-            f"{weights.name} is already being downloaded: {error.message}", where=error.where, next_step=error.next_step
+            f"{weights.name} is already being downloaded. {error.message}", where=error.where, next_step=error.next_step
         ) from error
     except OSError as error:
         raise _weights_error(error, folder) from error

@@ -12,6 +12,8 @@ from typing import Annotated
 import msgspec
 
 from donewhen.foundation.errors import ConfigError, DonewhenError
+from donewhen.foundation.files import read_text_limited
+from donewhen.foundation.size_limits import MISSION
 
 SHIPPED = Path(__file__).with_name("weights.toml")
 VARIABLE = "DONEWHEN_MODELS"
@@ -124,7 +126,7 @@ def has_size(path: Path, size: int) -> bool:
 @cache
 def _read(path: Path) -> _File:
     try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
+        return msgspec.convert(tomllib.loads(read_text_limited(path, MISSION)), _File)
     except OSError as error:
         raise ConfigError(f"The catalogue of weights can't be read: {error.strerror}.", where=str(path)) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:

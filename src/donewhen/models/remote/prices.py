@@ -12,6 +12,8 @@ from typing import Annotated
 import msgspec
 
 from donewhen.foundation.errors import ConfigError
+from donewhen.foundation.files import read_text_limited
+from donewhen.foundation.size_limits import MISSION
 from donewhen.models.roles import Usage
 
 SHIPPED = Path(__file__).with_name("prices.toml")
@@ -51,7 +53,7 @@ def price_of(model: str) -> Price | None:
 @cache
 def _read(path: Path) -> tuple[Price, ...]:
     try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File).price
+        return msgspec.convert(tomllib.loads(read_text_limited(path, MISSION)), _File).price
     except OSError as error:
         raise ConfigError(f"The price table can't be read: {error.strerror}.", where=str(path)) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
