@@ -317,6 +317,10 @@ def _without_collector() -> Iterator[None]:
         yield
     finally:
         if enabled:
+            if gc.get_freeze_count() == 0:
+                # Moves the new objects to the oldest generation, so that they are not gone through now either.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
