@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import click
@@ -15,6 +14,7 @@ from donewhen.cli._missions import guidance_at, mission_argument
 from donewhen.cli._model_budget import budget_finding, max_calls_option, open_metered_model, with_max_calls
 from donewhen.cli._output import Output
 from donewhen.cli.learn import report_width
+from donewhen.foundation.coroutines import run_awaitable
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.judging.mission import read_mission
@@ -74,7 +74,7 @@ def command(
             watcher.advance(done)
 
         try:
-            report = asyncio.run(audit_judge(found, chosen, asking, advance))
+            report = run_awaitable(audit_judge(found, chosen, asking, advance))
         except BudgetError as error:
             message = f"{done} ticket(s) were judged. The audit is incomplete, so there is no report."
             return output.fail(error.exit_code, budget_finding(error, asking, message))

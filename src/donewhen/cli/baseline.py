@@ -13,6 +13,7 @@ from donewhen.cli.check import suite_checker
 from donewhen.completion import SuiteBaseline, TaskCompletionContext
 from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.errors import ExitCode
+from donewhen.foundation.plain_text import join_limited
 from donewhen.runtime import Session
 
 
@@ -65,8 +66,7 @@ def command(
             ExitCode.GATE_FAILED,
             Finding(
                 "tests_lost",
-                f"{len(lost)} test(s) of the old baseline are missing or newly skipped: {', '.join(lost[:5])}"
-                + ("…" if len(lost) > 5 else ""),
+                f"{len(lost)} test(s) of the old baseline are missing or newly skipped: {join_limited(lost, 5)}.",
                 where=str(out),
                 next="Restore them, or accept the loss with --accept-losses.",
             ),

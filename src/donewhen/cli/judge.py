@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import stat
 import sys
@@ -19,6 +18,7 @@ from donewhen.cli._executor import ChosenExecutor, executor_options, lost_worker
 from donewhen.cli._missions import guidance_at, harmless_json
 from donewhen.cli._model_budget import budget_finding, max_calls_option, open_metered_model, with_max_calls
 from donewhen.cli._output import Finding, Output
+from donewhen.foundation.coroutines import run_awaitable
 from donewhen.foundation.disk_dict import DiskDict
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.plain_text import one_line
@@ -136,7 +136,7 @@ def command(
 
     with open_metered_model(mission, asked, output) as asking:
         try:
-            asyncio.run(to_the_end(asking))
+            run_awaitable(to_the_end(asking))
         except KeyboardInterrupt:
             if not output.json:
                 output.note(_made(tally, out))

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from donewhen.foundation.canonical import refuse_duplicate_keys
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.files import write_atomically
+from donewhen.foundation.json_parsing import parse_json
 from donewhen.foundation.locks import locked_folder
 from donewhen.judging.guidance import (
     KEY,
@@ -193,7 +193,7 @@ def _parse_guidance(mission: str, data: Mapping[str, Any], path: Path) -> Guidan
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes().decode().removeprefix("\ufeff"), object_pairs_hook=refuse_duplicate_keys)
+        return parse_json(path.read_bytes().decode().removeprefix("\ufeff"), allow_nan=True)
     except OSError as error:
         raise GuidanceError(f"The guidance can't be read: {error.strerror}.", where=str(path)) from error
     except (ValueError, RecursionError) as error:

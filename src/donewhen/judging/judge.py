@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator
 
+from donewhen.foundation.coroutines import is_loop_running, run_awaitable
 from donewhen.foundation.errors import UsageError
 from donewhen.judging.answer import JudgeAnswer, MalformedAnswer, read_answer
 from donewhen.judging.guidance import Guidance
@@ -41,7 +42,7 @@ class Judge:
     def judge(self, ticket: Ticket) -> Verdict:
         """Judge one ticket. Inside a running event loop use ``judged`` instead."""
         _raise_if_loop_running("await judge.judged(ticket)")
-        return asyncio.run(self._judge_and_close(ticket))
+        return run_awaitable(self._judge_and_close(ticket))
 
     def judge_all(self, tickets: Iterable[Ticket]) -> Iterator[Verdict]:
         """Judge tickets as they come, with bounded memory.
@@ -148,11 +149,8 @@ class Judge:
 
 def _raise_if_loop_running(instead: str) -> None:
     """Raise UsageError inside a running event loop, as in a notebook: asyncio loops can't be nested."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise UsageError("An event loop is already running.", next_step=f"Use: {instead}")
+    if is_loop_running():
+        raise UsageError("An event loop is already running.", next_step=f"Use: {instead}")
 
 
 def _answer_row(answer: JudgeAnswer | MalformedAnswer) -> tuple[str, str]:

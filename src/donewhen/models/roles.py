@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.errors import DonewhenError
 
-Binary = Literal["pass", "fail"]
 FinishReason = Literal["stop", "length", "refused"]
 
 

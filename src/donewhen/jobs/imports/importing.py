@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.files import read_regular
 from donewhen.foundation.locks import locked
-from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.plain_text import join_limited, one_line
 from donewhen.jobs.imports import backlog, feature_list, openspec, spec_kit
 from donewhen.jobs.imports.drafting import draft_job
 from donewhen.jobs.imports.gathering import GatheredSource, gather_source
@@ -271,8 +271,7 @@ def _describe_change(workspace: Workspace, before: _ImportedBefore, item: Import
 
 
 def _list_some(texts: Sequence[str]) -> str:
-    listed = ", ".join(repr(one_line(text, 80)) for text in texts[:_MAX_LISTED])
-    return listed + (f" and {len(texts) - _MAX_LISTED} more" if len(texts) > _MAX_LISTED else "")
+    return join_limited([repr(one_line(text, 80)) for text in texts], _MAX_LISTED)
 
 
 def _removed_items(

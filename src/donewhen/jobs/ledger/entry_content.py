@@ -7,11 +7,12 @@ type is an error. The bytes of an entry, and so its hash, never depend on these 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
-Binary = Literal["pass", "fail"]
+from donewhen.foundation.binary import Binary
+
 Files: TypeAlias = dict[str, str | None]
 """Paths with the hashes of their contents; None for a file that is missing."""
 

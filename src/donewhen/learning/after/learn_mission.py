@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from donewhen.foundation.coroutines import run_awaitable
 from donewhen.foundation.files import write_atomically
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
@@ -61,7 +61,7 @@ def learn(
         metered = metered_model_for(prepared, model, answers)
         learner = Learner(prepared.mission, prepared.reader, prepared.splits, metered, log, prepared.manifest, watcher)
         try:
-            asyncio.run(_run_and_close(learner, metered))
+            run_awaitable(_run_and_close(learner, metered))
         except BaseException:
             with suppress(OSError):
                 # Don't hide the original error: the files can be rebuilt from the events.

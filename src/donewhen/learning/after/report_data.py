@@ -8,10 +8,10 @@ from typing import Literal
 
 import msgspec
 
+from donewhen.foundation.binary import Binary
 from donewhen.learning.measuring.metrics import Estimate, McNemar, Measures, PairedResult
 from donewhen.learning.reflection.unlearnable import ReasonCode
 from donewhen.learning.running.run_folders import REPORT
-from donewhen.models.roles import Binary
 
 SCHEMA = "donewhen/learning-report/v1"
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
+from donewhen.foundation.binary import Binary
 from donewhen.models.contrast.features import Features
 from donewhen.models.contrast.judge import judge_by_rules, unreadable_rules
 from donewhen.models.contrast.proposer import Proposer
 from donewhen.models.contrast.rules import DefaultRule
 from donewhen.models.contrast.sentences import write_rule
 from donewhen.models.contrast.wording import rule_sentences
-from donewhen.models.roles import Binary, Case, Completion, ReflectionRequest, RolloutRequest
+from donewhen.models.roles import Case, Completion, ReflectionRequest, RolloutRequest
 
 __all__ = ["Contrast", "default_rule", "unreadable_rules"]
 
