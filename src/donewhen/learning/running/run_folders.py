@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ import msgspec
 from donewhen import __version__
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.clock import Clock
+from donewhen.foundation.errors import UsageError
 from donewhen.foundation.locks import LockedError, locked
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
@@ -75,6 +76,25 @@ def unfinished_run(mission: Mission) -> Path | None:
     """The newest started run, if it was interrupted before its end or before its report was written; else None."""
     started = [folder for folder in run_folders(mission) if first_event(folder / EVENTS) is not None]
     return started[-1] if started and not (is_over(started[-1]) and (started[-1] / REPORT).is_file()) else None
+
+
+def run_to_resume(mission: Mission, name: str | None = None) -> Path:
+    """The run with this name, or the newest run if it was interrupted; raise UsageError if there is none."""
+    if name is not None:
+        return find_run(mission, name)
+    folder = unfinished_run(mission)
+    if folder is None:
+        newest = find_run(mission, None)
+        over = " It has ended." if is_over(newest) else ""
+        raise UsageError(
+            f"There is no interrupted run. The newest run is {newest.name}.{over}", next_step="donewhen learn"
+        )
+    return folder
+
+
+def has_new_run(mission: Mission, earlier: Container[Path]) -> bool:
+    """Whether a run has recorded events that is not one of the ``earlier`` ones."""
+    return any(first_event(folder / EVENTS) is not None for folder in run_folders(mission) if folder not in earlier)
 
 
 def run_state_of(folder: Path) -> RunState:
