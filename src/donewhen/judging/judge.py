@@ -16,7 +16,7 @@ from donewhen.judging.prompt_rendering import rollout_prompt, shared_prompt_part
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.verdict import Verdict, verdict_of
 from donewhen.judging.vote import count_votes
-from donewhen.models.roles import AnswerForm, Closable, ModelError, Roller, RolloutRequest
+from donewhen.models.roles import AnswerForm, Closable, Decode, ModelError, Roller, RolloutRequest, distinct_decode
 
 HELD = 4
 """Tickets held in memory, as a multiple of the concurrency."""
@@ -75,8 +75,14 @@ class Judge:
             await self.model.aclose()
 
     async def judged(self, ticket: Ticket) -> Verdict:
-        """Judge one ticket: one vote for each decode."""
-        answers = [await self._request_answer(request) for request in self.requests(ticket)]
+        """Judge one ticket: one vote for each decode. Decodes that ask the model the same question share an answer."""
+        known: dict[Decode, JudgeAnswer | MalformedAnswer] = {}
+        answers = []
+        for request in self.requests(ticket):
+            question = distinct_decode(self.model, request.decode)
+            if question not in known:
+                known[question] = await self._request_answer(request)
+            answers.append(known[question])
         return self.verdict(ticket, answers)
 
     async def stream(self, tickets: Iterable[Ticket]) -> AsyncGenerator[Verdict, None]:
@@ -145,6 +151,11 @@ class Judge:
         words = self.mission.language.answer
         answer = read_answer(completion.text, words, complete=completion.finish_reason == "stop")
         return answer._replace(margin=completion.margin) if isinstance(answer, JudgeAnswer) else answer
+
+
+def calls_per_ticket(mission: Mission, model: Roller) -> int:
+    """How often a model is asked about each ticket."""
+    return len({distinct_decode(model, decode) for decode in mission.decodes})
 
 
 def _raise_if_loop_running(instead: str) -> None:

@@ -154,6 +154,20 @@ class Priced(Protocol):
 
 
 @runtime_checkable
+class Indifferent(Protocol):
+    """A model whose answers don't depend on all of the sampling parameters."""
+
+    def same_as(self, decode: Decode) -> Decode:
+        """Return the same decode for all decodes that get the same answer to the same ticket."""
+        ...
+
+
+def distinct_decode(model: object, decode: Decode) -> Decode:
+    """Return what identifies a decode for a model: two decodes with the same result are the same question."""
+    return model.same_as(decode) if isinstance(model, Indifferent) else decode
+
+
+@runtime_checkable
 class Closable(Protocol):
     """A model with connections or memory to release."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Container, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -16,6 +17,7 @@ from donewhen.foundation.clock import Clock
 from donewhen.foundation.errors import UsageError
 from donewhen.foundation.locks import LockedError, locked
 from donewhen.judging.guidance import Guidance, GuidanceError
+from donewhen.judging.judge import calls_per_ticket
 from donewhen.judging.mission import Mission
 from donewhen.judging.mission_budget import RUNS, spending_limits
 from donewhen.judging.mission_overrides import NamedOverride, load_overrides
@@ -35,7 +37,8 @@ EVENTS = "events.jsonl"
 REPORT = "report.json"
 
 
-class PreparedRun(NamedTuple):
+@dataclass(frozen=True)
+class PreparedRun:
     """Everything that a run starts from."""
 
     folder: Path
@@ -129,7 +132,7 @@ def prepare_run(mission: Mission, model: Model) -> PreparedRun:
     """Prepare a new run: read and split the tickets, and build the manifest."""
     reader = TicketReader(mission)
     splits = split_tickets(reader.members, mission.settings.split, mission.settings.seed)
-    _check_splits(mission, splits)
+    _check_splits(mission, model, splits)
     # Checked first, so that an error leaves no empty folder.
     spending_limits(mission, model)
     folder = _new_folder(mission)
@@ -232,13 +235,12 @@ def _with_settings(mission: Mission, manifest: Mapping[str, Any], folder: Path) 
     return mission._replace(settings=settings, overrides=load_overrides(settings.overrides, mission.folder))
 
 
-def _check_splits(mission: Mission, splits: Splits) -> None:
+def _check_splits(mission: Mission, model: Model, splits: Splits) -> None:
     if not splits.train:
         raise RunError(
             "The training split is empty.", where=str(mission.folder), next_step="Check [split] in mission.toml."
         )
-    decodes = len(mission.decodes)
-    required = 2 * len(splits.test) * decodes
+    required = 2 * len(splits.test) * calls_per_ticket(mission, model)
     calls = mission.settings.budget.calls
     if calls is not None and calls <= required:
         raise RunError(
