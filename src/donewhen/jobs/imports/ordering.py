@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from donewhen.foundation.plain_text import join_limited
 from donewhen.jobs.imports.items import ImportFinding, ImportItem
@@ -12,7 +12,8 @@ from donewhen.jobs.ledger.finding_codes import FindingCode
 _MAX_LISTED = 6
 
 
-class OrderedItems(NamedTuple):
+@dataclass(frozen=True)
+class OrderedItems:
     """The items, each after its dependencies; invalid dependencies are removed and reported."""
 
     items: tuple[ImportItem, ...]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.json_parsing import DuplicateKeyError, parse_json
@@ -14,7 +15,8 @@ _FENCE = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)\n?```", re.DOTALL)
 _MAX_DETAIL_CHARS = 300
 
 
-class UnusableAnswer(NamedTuple):
+@dataclass(frozen=True)
+class UnusableAnswer:
     """Why an answer as a whole can't be used."""
 
     reason: AnswerReason

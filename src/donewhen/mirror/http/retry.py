@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from donewhen.foundation.retrying import backoff_seconds, retry_after_seconds
 from donewhen.mirror.http.transport import HttpResponse
@@ -16,7 +16,8 @@ _A_MINUTE = 60.0
 _LONGEST_BACKOFF = 30.0
 
 
-class RetryWait(NamedTuple):
+@dataclass(frozen=True)
+class RetryWait:
     """How long to wait before the retry. ``limited``: a rate limit rejected the request unprocessed."""
 
     seconds: float

@@ -9,7 +9,8 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.retrying import backoff_seconds
@@ -28,7 +29,8 @@ class RetryLater(Exception):  # noqa: N818 - what a server asks for
         self.slow_down = slow_down
 
 
-class Patience(NamedTuple):
+@dataclass(frozen=True)
+class Patience:
     """Limits for retries and waits."""
 
     tries: int = 6
