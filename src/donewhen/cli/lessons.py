@@ -13,7 +13,7 @@ from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.board.survey import only_job_in_progress
 from donewhen.jobs.board.views import update_views
 from donewhen.jobs.ledger.approval import is_at_terminal, unproved_actor
 from donewhen.jobs.ledger.entry_content import LessonNote
@@ -81,7 +81,8 @@ def add(
         --recommendation "Test with a file that has no newline at its end."
     """
     workspace = find_project(project)
-    linked = [workspace.job(job) for job in jobs] or _in_progress(workspace)
+    working = None if jobs else only_job_in_progress(workspace)
+    linked = [workspace.job(job) for job in jobs] if working is None else [working]
     given = {"context": context, "worked": worked, "recommendation": recommendation}
     texts = {name: _asked(output, name, text) for name, text in given.items()}
     said = LessonDraft(**texts, failed=failed, tags=tags)
@@ -237,17 +238,11 @@ def _answered(output: Output, project: Path | None, lesson: str, job: str | None
     return output.finish(ExitCode.PASS, {"job": found.id, **dict(entry.data), "entry": entry.hash})
 
 
-def _in_progress(workspace: Workspace) -> list[Job]:
-    """The job in progress, if there is exactly one."""
-    working = [job for job in survey_jobs(workspace).jobs if job.status == "in_progress"]
-    return [workspace.job_at(working[0].path)] if len(working) == 1 else []
-
-
 def _one_job(workspace: Workspace, job: str | None) -> Job:
-    found = [workspace.job(job)] if job else _in_progress(workspace)
-    if not found:
+    found = workspace.job(job) if job else only_job_in_progress(workspace)
+    if found is None:
         raise UsageError("No job given, and there is not exactly one in progress.", next_step="Give it with --job.")
-    return found[0]
+    return found
 
 
 def _asked(output: Output, name: str, given: str | None) -> str:

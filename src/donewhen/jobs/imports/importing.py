@@ -16,6 +16,7 @@ from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.files import read_regular
 from donewhen.foundation.locks import locked
 from donewhen.foundation.plain_text import join_limited, one_line
+from donewhen.foundation.process import split_command
 from donewhen.jobs.imports import backlog, feature_list, openspec, spec_kit
 from donewhen.jobs.imports.drafting import draft_job
 from donewhen.jobs.imports.gathering import GatheredSource, gather_source
@@ -102,6 +103,8 @@ def import_jobs(
     watch: Watch = lambda _done, _all: None,
 ) -> ImportResult:
     """Create a job for every new item of a source; with ``dry_run``, only return what would be created."""
+    for command in commands:
+        split_command(command)
     gathered = gather_source(source, kind)
     imported = _read_items(gathered)
     if not imported.items:
