@@ -27,8 +27,8 @@ from donewhen.jobs.lessons.lesson_recording import (
     capture_lesson,
     find_lesson,
 )
-from donewhen.jobs.lessons.lesson_search import LessonMatch, LessonQuery, query_words, rank_lessons
-from donewhen.jobs.lessons.lesson_suggestions import lesson_query_for
+from donewhen.jobs.lessons.lesson_search import LessonMatch
+from donewhen.jobs.lessons.lesson_suggestions import search_lessons
 from donewhen.jobs.lessons.lesson_use import lesson_usage
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -132,17 +132,8 @@ def search(
     donewhen lessons search newline at the end of a file
     donewhen lessons search --tag parsing --job 001
     """
-    if not (words or tags or job):
-        raise UsageError("Give words to search for, --tag or --job.", next_step="donewhen lessons list")
     workspace = find_project(project)
-    lessons = read_lessons(workspace)
-    wanted = frozenset(tag.casefold() for tag in tags)
-    chosen = [lesson for lesson in lessons if not wanted or wanted & {tag.casefold() for tag in lesson.tags}]
-    query = lesson_query_for(workspace, workspace.job(job), lessons) if job else LessonQuery()
-    query = query._replace(words=query_words(*words) if words else query.words, tags=query.tags | wanted)
-    if words and not query.words:
-        raise UsageError("These words are too common to search for.", next_step="Give a more specific word.")
-    found = rank_lessons(chosen, query, lesson_usage(workspace).used)
+    found = search_lessons(workspace, words, tags=tags, job=workspace.job(job) if job else None)
     for match in found[:limit]:
         _show_line(output, match.lesson)
         output.say(f"    {'; '.join(match.reasons)}", dim=True)
