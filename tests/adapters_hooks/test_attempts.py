@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from donewhen.adapters import stop_attempts
 from donewhen.adapters.claude_code.dialect import ClaudeCodeDialect
 from donewhen.adapters.codex.dialect import CodexDialect
 from donewhen.adapters.command_hooks import Dialect, HookKind, respond_to_event
@@ -560,6 +561,16 @@ def lock_taken(project: Path) -> Iterator[None]:
     with (state(project) / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def test_a_lock_that_is_never_released_moves_the_count_elsewhere(
+    project: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stop_attempts, "_PATIENCE", 0.0)
+    with lock_taken(project):
+        assert stops(project, 6) == [True] * 5 + [False]
+    assert counts(project) == []
+    assert list(elsewhere.rglob("lock"))
 
 
 def marks(project: Path, text: str) -> None:

@@ -96,7 +96,7 @@ def test_its_figures_are_those_of_judging_the_same_tickets(
     assert (report["status"], report["after"], report["epochs"]) == ("audit", None, [])
     majority = next(one for one in report["baselines"] if one["name"] == "majority")
     assert majority["measures"]["accuracy"]["value"] == pytest.approx(max(passes, fails) / (passes + fails))
-    assert report["cost"]["rollout_calls"] == 3 * (passes + fails)
+    assert report["cost"]["rollout_calls"] == 2 * (passes + fails)
 
 
 def test_nothing_in_the_mission_changes(donewhen: Run, mission: Path) -> None:
@@ -189,7 +189,7 @@ def test_whoever_watches_sees_how_often_the_judge_is_right_so_far(mission: Path)
     os.close(leader)
     assert process.wait(60) == 0
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
-    assert re.search(r"judging +━+ 120/120 .*accuracy 0\.\d{3}, 360 calls", plain)
+    assert re.search(r"judging +━+ 120/120 .*accuracy 0\.\d{3}, 240 calls", plain)
 
 
 def test_hostile_texts_reach_neither_the_terminal_nor_the_page(donewhen: Run, mission: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from donewhen.foundation.plain_text import one_line, plain_text, shorten
+from donewhen.foundation.plain_text import join_limited, one_line, plain_text, shorten
 
 BIDIRECTIONAL = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 ZERO_WIDTH = "\u00ad\u180e\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\u206a\u206f\ufeff"
@@ -154,3 +154,17 @@ def test_a_text_is_cut_only_when_it_is_longer_than_its_limit(text: str, limit: i
 )
 def test_text_made_to_be_slow_is_cleaned_all_the_same(text: str) -> None:
     assert "\x1b" not in plain_text(text)
+
+
+@pytest.mark.parametrize(
+    ("names", "limit", "expected"),
+    [
+        ([], 3, ""),
+        (["a"], 3, "a"),
+        (["a", "b", "c"], 3, "a, b, c"),
+        (("a", "b", "c", "d"), 3, "a, b, c and 1 more"),
+        (["a", "b", "c", "d", "e"], 2, "a, b and 3 more"),
+    ],
+)
+def test_a_long_list_says_how_many_were_left_out(names: list[str], limit: int, expected: str) -> None:
+    assert join_limited(names, limit) == expected

@@ -7,11 +7,12 @@ import sys
 
 import pytest
 
-from donewhen.foundation.errors import ConfigError
+from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.plan.criteria import (
     Check,
     Criterion,
     MarkdownSection,
+    criterion_item,
     find_section,
     is_placeholder,
     markdown_sections,
@@ -335,3 +336,13 @@ def test_numbered_lists_are_criteria_too() -> None:
         ("AC-1", "one", None),
         ("AC-2", "two", "manual"),
     ]
+
+
+def test_a_criterion_on_one_line_becomes_an_item_of_the_plan() -> None:
+    assert criterion_item("No test  fails", "here") == "No test fails"
+    assert criterion_item("No test fails :: run pytest -q", "here") == "No test fails\n  check: run pytest -q"
+    with pytest.raises(UsageError):
+        criterion_item(" :: run pytest -q", "here")
+    with pytest.raises(ConfigError) as caught:
+        criterion_item("No test fails :: hope", "here")
+    assert caught.value.where == "here"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor
@@ -18,6 +21,7 @@ from donewhen.jobs.lessons.lesson_suggestions import (
     MAX_SUGGESTIONS,
     lesson_query_for,
     plan_with_lessons,
+    search_lessons,
     with_lessons,
 )
 from donewhen.jobs.lifecycle.start import start_job
@@ -362,3 +366,27 @@ def test_an_answer_that_says_nothing_is_none_however_it_got_there(bench: Bench) 
     data = {"lesson": lesson.id, "hash": lesson.hash, "how": "used", "said": "TBD"}
     bench.workspace.ledger.append(job.id, "lesson", data, BOT)
     assert bench.facts(job).lessons.answered == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "tags"),
+    [(["newline"], []), (["newline"], ["IO"]), ([], ["io"]), (["unheard"], []), (["newline"], ["ui"])],
+)
+def test_a_program_finds_the_lessons_that_the_verb_finds(
+    bench: Bench, donewhen: Callable[..., Any], words: list[str], tags: list[str]
+) -> None:
+    capture_lesson(
+        bench.workspace, LessonDraft("A newline at the end.", "Reading on.", "Test it.", tags=("io",)), [], BOT
+    )
+    capture_lesson(bench.workspace, LessonDraft("A newline in a form.", "Trimming.", "Trim it.", tags=("ui",)), [], BOT)
+    found = search_lessons(bench.workspace, words, tags=tags)
+    options = [option for tag in tags for option in ("--tag", tag)]
+    done = donewhen(["lessons", "search", *words, *options, "--json"], bench.root)
+    shown = json.loads(done.stdout)["data"]["lessons"]
+    assert [(match.lesson.id, match.score) for match in found] == [(row["id"], row["score"]) for row in shown]
+
+
+@pytest.mark.parametrize("words", [[], ["the", "of"]])
+def test_there_must_be_something_to_search_for(bench: Bench, words: list[str]) -> None:
+    with pytest.raises(UsageError):
+        search_lessons(bench.workspace, words)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from donewhen.foundation.errors import ConfigError
-from donewhen.jobs.evidence.requirements import VERIFICATION, is_required_evidence, requirement_for, requirements_of
+from donewhen.foundation.errors import ConfigError, UsageError
+from donewhen.jobs.evidence.commands import run_as_evidence
+from donewhen.jobs.evidence.requirements import (
+    VERIFICATION,
+    is_required_evidence,
+    requirement_for,
+    requirements_of,
+    runnable_requirements,
+)
+from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import find_workspace
@@ -105,7 +115,11 @@ def test_of_a_job_without_criteria_it_is_said_that_there_are_none(root: Path) ->
 def test_a_command_that_needs_a_shell_is_a_mistake_in_the_plan_and_has_a_line(
     root: Path, command: str, sign: str
 ) -> None:
-    job = job_with(root, ["It is nice"], [command])
+    with pytest.raises(UsageError):
+        job_with(root, ["It is nice"], [command])
+    job = job_with(root, ["It is nice"], ["make test"])
+    job.path.write_text(job.path.read_text().replace("make test", command))
+    job = find_workspace(root).job(job.id)
     with pytest.raises(ConfigError) as caught:
         requirements_of(job)
     assert sign in caught.value.message
@@ -120,3 +134,39 @@ def test_evidence_is_asked_for_when_some_need_asks_for_it(root: Path) -> None:
     assert is_required_evidence(job, "make nice")
     assert not is_required_evidence(job, "make other")
     assert not is_required_evidence(job, "make")
+
+
+# What can be run, for a program as for `donewhen run`
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def messages(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return [finding["message"] for finding in json.loads(done.stdout)["findings"]]
+
+
+@pytest.mark.parametrize("name", [None, "AC-1"])
+def test_zero_checks_is_refused_as_the_verb_refuses_it(root: Path, donewhen: Run, name: str | None) -> None:
+    job = job_with(root, ["It is nice"])
+    only = None if name is None else requirement_for(job, name)
+    with pytest.raises(UsageError) as caught:
+        runnable_requirements(job, only, by_hand="look at it")
+    assert caught.value.next_step == "look at it"
+    done = donewhen(["run", job.id, "--json", *(["--criterion", name] if name else [])], root)
+    assert (done.returncode, messages(done)) == (caught.value.exit_code, [caught.value.message])
+
+
+def test_a_criterion_that_the_verification_decides_has_nothing_of_its_own_to_run(root: Path) -> None:
+    job = job_with(root, ["It is nice"], ["make test"])
+    with pytest.raises(UsageError) as caught:
+        runnable_requirements(job, requirement_for(job, "AC-1"), by_hand="look at it")
+    assert caught.value.next_step == f"donewhen run {job.id}"
+    assert [requirement.name for requirement in runnable_requirements(job, by_hand="")] == [VERIFICATION]
+
+
+def test_another_command_is_no_evidence_for_a_criterion_that_has_a_check(root: Path, donewhen: Run) -> None:
+    job = job_with(root, ["It runs\n  check: run make test"])
+    with pytest.raises(UsageError) as caught:
+        run_as_evidence(find_workspace(root), job, ["true"], Actor("ada"), criterion="AC-1")
+    done = donewhen(["run", job.id, "--criterion", "AC-1", "--json", "--", "true"], root)
+    assert (done.returncode, messages(done)) == (caught.value.exit_code, [caught.value.message])

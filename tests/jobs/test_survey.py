@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.board.survey import JobRecord, survey_jobs
+from donewhen.jobs.board.survey import JobRecord, only_job_in_progress, survey_jobs
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval
@@ -343,3 +343,14 @@ def test_the_status_command_is_content_with_jobs_that_are_in_order(
     done = donewhen(["status"], shop.root)
     assert (done.returncode, done.stderr) == (0, "")
     assert "3 planned" in done.stdout
+
+
+def test_the_job_in_progress_is_found_if_there_is_exactly_one(bench: Any) -> None:
+    bench.job("Planned", started=False)
+    assert only_job_in_progress(bench.workspace) is None
+    first = bench.job("First")
+    found = only_job_in_progress(bench.workspace)
+    assert found is not None
+    assert found.id == first.id
+    bench.job("Second")
+    assert only_job_in_progress(bench.workspace) is None

@@ -13,7 +13,7 @@ from donewhen.foundation.errors import ConfigError
 from donewhen.mirror.http.address import Address
 from donewhen.mirror.http.client import Client
 from donewhen.mirror.http.errors import GoneError, MirrorError, UnavailableError, UncertainError
-from donewhen.mirror.http.retry import backoff_seconds, next_page, wait_before_retry
+from donewhen.mirror.http.retry import next_page, wait_after_failure, wait_before_retry
 from donewhen.mirror.http.transport import HttpResponse, HttpTransport, NoResponse
 from donewhen.mirror.sync.issue_map import read_map
 from sentences import assert_sentences
@@ -428,8 +428,8 @@ def test_which_answers_mean_later(status: int, headers: dict[str, str], body: by
 
 
 def test_pauses_grow_and_end_growing() -> None:
-    assert [backoff_seconds(attempt, 1.0) for attempt in (1, 2, 3, 9)] == [1.0, 2.0, 4.0, 30.0]
-    assert backoff_seconds(3, 0.0) == 2.0
+    assert [wait_after_failure(attempt, 1.0) for attempt in (1, 2, 3, 9)] == [1.0, 2.0, 4.0, 30.0]
+    assert wait_after_failure(3, 0.0) == 2.0
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
+from donewhen.foundation.binary import Binary
 from donewhen.jobs.contract.agreement import agree, agreement_proposals, approval_policy, project_agreement
 from donewhen.jobs.evidence.commands import EvidenceRun
 from donewhen.jobs.evidence.requirements import Requirement, requirement_for
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, evidence_statuses
 from donewhen.jobs.judge.judge_evidence import JudgeQuestion, ask_judge, judge_question
 from donewhen.jobs.judge.missions import find_mission
-from donewhen.jobs.judge.person_overrides import OverrideRecord, OverrideVerdict, override_gate
+from donewhen.jobs.judge.person_overrides import OverrideRecord, override_gate
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.lifecycle.completion import Completion, complete
@@ -213,7 +214,7 @@ class Court:
         return {reason.code.value for reason in found.evaluation.reasons} - {"score_too_low"}
 
     def overrule(
-        self, job: Job, verdict: OverrideVerdict, by: Approval = ADA, name: str = "AC-1", reason: str = "I looked at it"
+        self, job: Job, verdict: Binary, by: Approval = ADA, name: str = "AC-1", reason: str = "I looked at it"
     ) -> OverrideRecord:
         return override_gate(self.workspace, self.read(job), name, verdict, reason, by)
 

@@ -6,13 +6,10 @@ Claude Code and Codex use the same format: ``{"hooks": {EVENT: [{"matcher": …,
 from __future__ import annotations
 
 import copy
-import fcntl
 import json
-import math
-import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,8 @@ from typing import Any
 from donewhen.config.project_hooks import Json, our_hooks
 from donewhen.foundation.errors import ConfigError
 from donewhen.foundation.files import read_limited, write_atomically
+from donewhen.foundation.json_parsing import parse_json
+from donewhen.foundation.locks import locked_folder
 from donewhen.foundation.size_limits import HOOK_FILE
 
 BACKUP_SUFFIX = ".donewhen-backup"
@@ -212,7 +211,7 @@ def _parsed(path: Path, content: bytes | None) -> Json:
     if content is None:
         return {}
     try:
-        data = json.loads(content.decode(), object_pairs_hook=_unique, parse_constant=_no_json, parse_float=_finite)
+        data = parse_json(content.decode())
     except (ValueError, RecursionError) as error:
         raise ConfigError(
             f"The file is not valid JSON, so it is left alone: {error}.",
@@ -220,25 +219,6 @@ def _parsed(path: Path, content: bytes | None) -> Json:
             next_step="Repair it, then run the command again.",
         ) from error
     return _table(data, "the whole file", str(path))
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"the number {text} is too large to write back")
-    return value
-
-
-def _no_json(word: str) -> object:
-    raise ValueError(f"{word} is not valid JSON")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> Json:
-    data = dict(pairs)
-    if len(data) != len(pairs):
-        doubled = sorted({key for key, _ in pairs if [name for name, _ in pairs].count(key) > 1})
-        raise ValueError(f"the key {doubled[0]!r} occurs twice; rewriting the file would lose one value")
-    return data
 
 
 def _dumped(data: Json, before: bytes | None) -> bytes:
@@ -264,11 +244,10 @@ def _locked(path: Path, dry_run: bool) -> Iterator[None]:
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        with ExitStack() as stack:
+            stack.enter_context(locked_folder(path.parent))
+            unlock = stack.pop_all()
     except OSError as error:
         raise ConfigError(f"The folder can't be used: {error.strerror}.", where=str(path.parent)) from error
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
+    with unlock:
         yield
-    finally:
-        os.close(folder)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
-import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from donewhen.completion.stop_decision import GuardState
 from donewhen.config.state_folder import FOLDER, prepare_state_folder
 from donewhen.foundation.files import read_limited, write_atomically
+from donewhen.foundation.locks import LockedError, locked
 from donewhen.foundation.size_limits import STATE
 from donewhen.protocols import CompletionReport
 
@@ -47,22 +46,21 @@ class StopAttempts:
     @contextmanager
     def open(self, *, fresh: bool) -> Iterator[StopAttempts]:
         """Lock and load the state (a new one if ``fresh``), and save it at the end of the ``with`` block."""
-        try:
-            descriptor = self._locked()
-        except OSError:
-            self._folder = self._elsewhere()
-            descriptor = self._locked()
-        try:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._locked())
+            except (OSError, LockedError):
+                # A lock that is held this long is treated as an error.
+                self._folder = self._elsewhere()
+                stack.enter_context(self._locked())
             self.state = GuardState() if fresh else self._load()
             yield self
             if self.state.refusals:
                 write_atomically(self._folder / self._name, json.dumps(self.state._asdict()).encode())
             else:
                 (self._folder / self._name).unlink(missing_ok=True)
-        finally:
-            os.close(descriptor)
 
-    def _locked(self) -> int:
+    def _locked(self) -> AbstractContextManager[None]:
         above = self._folder.parent
         if above.name == FOLDER:
             prepare_state_folder(self._root)
@@ -73,19 +71,7 @@ class StopAttempts:
         self._folder.mkdir(exist_ok=True, mode=0o700)
         if not os.access(self._folder, os.W_OK | os.X_OK):
             raise PermissionError(f"{self._folder} can't be written to")
-        descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        give_up = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                # A lock held this long is treated as an error.
-                if time.monotonic() >= give_up:
-                    os.close(descriptor)
-                    raise
-                time.sleep(0.01)
-            else:
-                return descriptor
+        return locked(self._folder / "lock", wait=_PATIENCE)
 
     def _elsewhere(self) -> Path:
         import tempfile

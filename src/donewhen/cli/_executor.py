@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import click
 
@@ -16,7 +17,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class ChosenExecutor(NamedTuple):
+@dataclass(frozen=True)
+class ChosenExecutor:
     """An executor, and the options that select it again."""
 
     executor: Executor

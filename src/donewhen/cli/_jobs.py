@@ -4,37 +4,24 @@ from __future__ import annotations
 
 import functools
 import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
 
-from donewhen.cli._output import Output
-from donewhen.foundation.errors import UsageError
+from donewhen.cli._output import Finding, Output
+from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.jobs.contract.terms import Terms, TermsChange
-from donewhen.jobs.ledger.approval import (
-    Approval,
-    detected_agent,
-    is_at_terminal,
-    is_ci,
-    person_at_terminal,
-    unproved_actor,
-)
+from donewhen.jobs.ledger.approval import Approval, is_at_terminal
+from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.person_check import approve_as_ci, approve_in_person, approve_with_key
 from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_WORDS = (
-    "amber", "anchor", "apple", "arrow", "birch", "bread", "brick", "cedar", "chalk", "cloud", "coral", "crane",
-    "ember", "fable", "ferry", "field", "flint", "grape", "grove", "harbor", "hazel", "honey", "ivory", "juniper",
-    "kettle", "lantern", "lemon", "linen", "maple", "meadow", "mint", "nickel", "olive", "otter", "paper", "pebble",
-    "pepper", "pine", "plum", "quartz", "raven", "river", "saddle", "sage", "shell", "silver", "slate", "spruce",
-    "stone", "sugar", "tiger", "timber", "tulip", "velvet", "violet", "walnut", "willow", "winter",
-)  # fmt: skip
 PASSPHRASE = "DONEWHEN_PASSPHRASE"  # noqa: S105 - the name of the variable
 _MARKS = {"added": ("+", "green"), "tightened": ("▲", "green"), "loosened": ("▼", "red"), "removed": ("-", "red")}
 
@@ -85,27 +72,29 @@ def ask_for_approval(output: Output, what: str, *, key: Path | None, ci: bool) -
     if key is not None and ci:
         raise UsageError("Give either --key or --ci, not both.")
     if key is not None:
-        return _by_key(key)
+        return approve_with_key(key, passphrase_for(key))
     if ci:
-        if not is_ci() or detected_agent() is not None:
-            raise UsageError("--ci works only in CI without an agent, which was not detected here.")
-        return Approval(Actor(os.environ.get("GITHUB_ACTOR") or "ci", "ci"))
-    sign = detected_agent()
-    if sign is not None or not is_at_terminal():
-        why = f"{sign} shows that an agent is running" if sign else "nobody is at a terminal"
-        output.note(f"Recorded as an agent's action, which has no effect: {why}.")
-        return Approval(unproved_actor())
-    word = f"{secrets.choice(_WORDS)}-{secrets.choice(_WORDS)}"
-    output.note(f"To {what}, type {word} and press Enter. Anything else changes nothing.")
-    typed = click.prompt("word", prompt_suffix=": ", default="", show_default=False, err=True)
-    return Approval(person_at_terminal()) if typed.strip() == word else None
+        return approve_as_ci()
+
+    def ask(word: str) -> str:
+        output.note(f"To {what}, type {word} and press Enter. Anything else changes nothing.")
+        typed: str = click.prompt("word", prompt_suffix=": ", default="", show_default=False, err=True)
+        return typed
+
+    return approve_in_person(
+        ask, lambda reason: output.note(f"Recorded as an agent's action, which has no effect: {reason}.")
+    )
 
 
-def _by_key(path: Path) -> Approval:
-    from donewhen.jobs.ledger.signing import open_key
+def not_confirmed(output: Output, outcome: str, code: FindingCode = FindingCode.NOT_DECIDED) -> ExitCode:
+    """Report that a person typed another word. ``outcome`` says what did not happen."""
+    return output.fail(ExitCode.GATE_FAILED, Finding(code, f"The word didn't match. {outcome}"))
 
-    public, sign = open_key(path, passphrase_for(path))
-    return Approval(Actor(public.partition(":")[2][:12], "key"), public, sign)
+
+def uncounted_finding(by: Actor, what: str, next_step: str) -> Finding:
+    """The finding about an approval that was recorded without effect; ``what`` is an approval, a decision, …"""
+    message = f"It was recorded for {by.name} ({by.kind}), whose {what} does not count here."
+    return Finding(FindingCode.APPROVER, message, next=next_step)
 
 
 def passphrase_for(path: Path, *, confirm: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""Shared by the verbs for missions: find the mission and the guidance."""
+"""Shared by the verbs for missions: find the mission, print JSON and problems."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ import click
 
 from donewhen.cli._output import Finding, Output, harmless_text
 from donewhen.foundation.errors import DonewhenError
-from donewhen.judging.guidance import Guidance, GuidanceError
-from donewhen.judging.guidance_store import read_guidance, read_initial
-from donewhen.judging.mission import Mission
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,28 +38,6 @@ def _by_name(context: click.Context, parameter: click.Parameter, value: Path) ->
         if found is not None:
             return Path(os.path.relpath(found))
     return value
-
-
-def guidance_at(mission: Mission, choice: str | None) -> Guidance:
-    """The guidance at a step, in a file, or (default) as it is now."""
-    if choice is None:
-        return mission.guidance()
-    if choice.isdecimal():
-        return guidance_of_step(mission, int(choice))
-    path = Path(choice)
-    guidance = read_initial(path, mission.name)
-    with suppress(GuidanceError):
-        guidance = read_guidance(path, mission.name)
-    return guidance
-
-
-def guidance_of_step(mission: Mission, step: int) -> Guidance:
-    """The guidance at a step; before any learning there is only the first."""
-    if mission.store.exists:
-        return mission.store.at(step)
-    if step:
-        raise GuidanceError(f"There is no step {step}: nothing was learned yet.", where=str(mission.folder))
-    return mission.initial_guidance()
 
 
 def harmless_json(data: object, indent: int | None = None) -> str:

@@ -9,12 +9,10 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Output
-from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.foundation.plain_text import one_line
-from donewhen.foundation.process import split_command
+from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.board.views import update_views
-from donewhen.jobs.plan.creating import add_job
-from donewhen.jobs.plan.criteria import parse_check
+from donewhen.jobs.plan.creating import DEFAULT_OUTPUTS, add_job
+from donewhen.jobs.plan.criteria import criterion_item
 from donewhen.jobs.plan.job import STAKES, Stakes
 
 
@@ -69,18 +67,16 @@ def command(
         --criterion "A wrong password is refused :: run python -m pytest -q tests/test_login.py" \\
         --output /src/login.py
     """
-    for text in commands:
-        split_command(text)
     workspace = find_project(project)
     job = add_job(
         workspace,
         title,
         stakes=stakes,
         depends_on=depends_on,
-        outputs=outputs or ("outputs/primary.md",),
+        outputs=outputs or DEFAULT_OUTPUTS,
         inputs=inputs,
         commands=commands,
-        criteria=[_criterion(text) for text in criteria],
+        criteria=[criterion_item(text, "--criterion") for text in criteria],
         workstream=workstream,
     )
     update_views(workspace, job)
@@ -89,13 +85,3 @@ def command(
     next_step = f"donewhen agree {job.id}" if criteria else "write its acceptance criteria, then: donewhen agree"
     output.say(f"  next: {next_step}", dim=True)
     return output.finish(ExitCode.PASS, {"job": job.id, "path": workspace.where(job.path)})
-
-
-def _criterion(text: str) -> str:
-    words, _, check = (one_line(part, 2000) for part in text.partition("::"))
-    if not words:
-        raise UsageError(f"The criterion {text!r} has no text.")
-    if not check:
-        return words
-    parse_check(check, "--criterion")
-    return f"{words}\n  check: {check}"

@@ -11,9 +11,11 @@ from donewhen.cli._jobs import (
     approver_options,
     ask_for_approval,
     find_project,
+    not_confirmed,
     project_option,
     show_changes,
     show_terms,
+    uncounted_finding,
 )
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
@@ -67,8 +69,7 @@ def command(
         return output.finish(ExitCode.GATE_FAILED if refused else ExitCode.PASS, {"agreed": []}, refused)
     approval = ask_for_approval(output, "agree to this", key=key, ci=ci)
     if approval is None:
-        finding = Finding(FindingCode.NOT_AGREED, "The word didn't match. Nothing was agreed.")
-        return output.fail(ExitCode.GATE_FAILED, finding)
+        return not_confirmed(output, "Nothing was agreed.", FindingCode.NOT_AGREED)
     entries = {proposal.chain: agree(workspace, proposal, approval, notes=notes) for proposal in ready}
     rebuild_views(workspace)
     after = {proposal.chain: proposal.agreement.state for proposal in agreement_proposals(workspace, chosen)}
@@ -81,11 +82,7 @@ def command(
         "entries": {name: entry.hash for name, entry in entries.items()},
     }
     if any(after[name] != "agreed" for name in entries):
-        finding = Finding(
-            FindingCode.APPROVER,
-            f"It was recorded for {approval.by.name} ({approval.by.kind}), whose approval does not count here.",
-            next="A person has to run: donewhen agree",
-        )
+        finding = uncounted_finding(approval.by, "approval", "A person has to run: donewhen agree")
         output.say(finding.message, fg="yellow")
         output.say(f"  next: {finding.next}", dim=True)
         refused.append(finding)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import click
@@ -11,13 +10,17 @@ import msgspec
 from donewhen.cli._app import common_options
 from donewhen.cli._executor import ChosenExecutor, executor_options, lost_workers
 from donewhen.cli._learning_progress import LearningProgress
-from donewhen.cli._missions import guidance_at, mission_argument
-from donewhen.cli._model_budget import budget_finding, max_calls_option, open_metered_model, with_max_calls
+from donewhen.cli._missions import mission_argument
+from donewhen.cli._model_budget import budget_finding, max_calls_option, note_uncached
 from donewhen.cli._output import Output
 from donewhen.cli.learn import report_width
+from donewhen.foundation.coroutines import run_awaitable
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
+from donewhen.judging.guidance_choice import choose_guidance
 from donewhen.judging.mission import read_mission
+from donewhen.judging.mission_budget import open_metered_model
+from donewhen.judging.mission_options import with_options
 from donewhen.judging.verdict import Verdict
 from donewhen.learning.after.judge_audit import audit_judge
 from donewhen.learning.after.report_data import report_to_json
@@ -59,10 +62,11 @@ def command(
     for path in (page, out):
         if path is not None and not path.parent.is_dir():
             raise UsageError("The folder of the report does not exist.", where=str(path))
-    found = with_max_calls(read_mission(mission), max_calls)
-    chosen = guidance_at(found, guidance)
+    found = with_options(read_mission(mission), calls=max_calls)
+    chosen = choose_guidance(found, guidance)
     asked = executor.open(model or found.settings.model)
-    with open_metered_model(found, asked, output) as asking, LearningProgress(output, quiet=quiet) as watcher:
+    metered = open_metered_model(found, asked, note_uncached(output))
+    with metered as asking, LearningProgress(output, quiet=quiet) as watcher:
         watcher.phase("judging", sum(1 for _ in found.tickets()))
         done = right = 0
 
@@ -74,7 +78,7 @@ def command(
             watcher.advance(done)
 
         try:
-            report = asyncio.run(audit_judge(found, chosen, asking, advance))
+            report = run_awaitable(audit_judge(found, chosen, asking, advance))
         except BudgetError as error:
             message = f"{done} ticket(s) were judged. The audit is incomplete, so there is no report."
             return output.fail(error.exit_code, budget_finding(error, asking, message))

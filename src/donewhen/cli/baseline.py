@@ -13,7 +13,9 @@ from donewhen.cli.check import suite_checker
 from donewhen.completion import SuiteBaseline, TaskCompletionContext
 from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.errors import ExitCode
+from donewhen.foundation.plain_text import join_limited
 from donewhen.runtime import Session
+from donewhen.test_reports.suite_baseline import update_baseline
 
 
 @click.command()
@@ -58,21 +60,20 @@ def command(
         finding = Finding(code, result.feedback or "", next="Make the tests pass first.")
         return output.fail(ExitCode.GATE_FAILED, finding)
     new = SuiteBaseline.of(report)
-    old = SuiteBaseline.load(out) if out.exists() else SuiteBaseline(frozenset())
-    lost = sorted((old.executed - new.executed) | (old.skipped - new.skipped - new.executed))
-    if lost and not accept_losses:
+    update = update_baseline(out, new, accept_losses=accept_losses)
+    lost = update.lost
+    if not update.saved:
         return output.fail(
             ExitCode.GATE_FAILED,
             Finding(
                 "tests_lost",
-                f"{len(lost)} test(s) of the old baseline are missing or newly skipped: {', '.join(lost[:5])}"
-                + ("…" if len(lost) > 5 else ""),
+                f"{len(lost)} test(s) of the old baseline are missing or newly skipped: {join_limited(lost, 5)}.",
                 where=str(out),
                 next="Restore them, or accept the loss with --accept-losses.",
             ),
         )
-    new.save(out)
-    added = len(new.executed - old.executed)
-    output.say(f"{out}: {len(new.executed)} test(s) run ({added} new), {len(new.skipped)} skipped, {len(lost)} lost.")
-    data = {"path": str(out), "executed": sorted(new.executed), "skipped": sorted(new.skipped), "lost": lost}
+    output.say(
+        f"{out}: {len(new.executed)} test(s) run ({update.added} new), {len(new.skipped)} skipped, {len(lost)} lost."
+    )
+    data = {"path": str(out), "executed": sorted(new.executed), "skipped": sorted(new.skipped), "lost": list(lost)}
     return output.finish(ExitCode.PASS, data)

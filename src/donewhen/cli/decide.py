@@ -8,11 +8,17 @@ from typing import Any
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import approver_options, ask_for_approval, find_project, project_option
-from donewhen.cli._output import Finding, Output
+from donewhen.cli._jobs import (
+    approver_options,
+    ask_for_approval,
+    find_project,
+    not_confirmed,
+    project_option,
+    uncounted_finding,
+)
+from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.jobs.contract.decisions import Decision, DecisionKind, DecisionRecord, decide
-from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.job import STAKES
 
 
@@ -74,9 +80,7 @@ def command(
     output.say(f"  {summary}: {reason}")
     approval = ask_for_approval(output, "decide this", key=key, ci=ci)
     if approval is None:
-        return output.fail(
-            ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "The word didn't match. Nothing was decided.")
-        )
+        return not_confirmed(output, "Nothing was decided.")
     decided = decide(workspace, found, decision, approval)
     return show_decision(output, decided)
 
@@ -96,10 +100,6 @@ def show_decision(output: Output, decided: DecisionRecord) -> ExitCode:
             output.say(f"  {name}: {value}")
         output.say(f"  decided by {entry.by.name} ({entry.by.kind})", fg="green")
         return output.finish(ExitCode.PASS, data)
-    finding = Finding(
-        FindingCode.APPROVER,
-        f"It was recorded for {entry.by.name} ({entry.by.kind}), whose decision does not count here.",
-        next="A person has to decide it at a terminal.",
-    )
+    finding = uncounted_finding(entry.by, "decision", "A person has to decide it at a terminal.")
     output.say(f"  {finding.message}", fg="yellow")
     return output.finish(ExitCode.GATE_FAILED, data, [finding])

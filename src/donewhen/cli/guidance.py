@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import approver_options, ask_for_approval
-from donewhen.cli._missions import guidance_of_step, harmless_json, mission_argument
-from donewhen.cli._output import Finding, Output
+from donewhen.cli._jobs import approver_options, ask_for_approval, not_confirmed, uncounted_finding
+from donewhen.cli._missions import harmless_json, mission_argument
+from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.judge.missions import AcceptedGuidance, accepted_guidance, gate_mission_name
-from donewhen.jobs.judge.missions import accept_guidance as accept_guidance
-from donewhen.jobs.ledger.approval import detected_agent, unproved_actor
-from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.plan.workspace import find_workspace
-from donewhen.judging.guidance import Guidance, GuidanceError, RuleMeta, sorted_keys
+from donewhen.jobs.judge.guidance_decisions import (
+    accept_proposal,
+    guidance_in_use,
+    propose_guidance,
+    roll_back_guidance,
+)
+from donewhen.judging.guidance import Guidance, GuidanceError, RuleMeta
+from donewhen.judging.guidance_choice import guidance_of_step
+from donewhen.judging.guidance_diff import RuleChange, changes_between
 from donewhen.judging.guidance_store import Revision
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.prompt_rendering import shared_prompt_part
@@ -31,15 +35,6 @@ Format = Literal["prompt", "markdown", "json"]
 
 _RULE = 4000
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>#|~!&@$])")
-
-
-class RuleChange(NamedTuple):
-    """The change of one rule."""
-
-    key: str
-    kind: Literal["added", "changed", "removed"]
-    before: str | None
-    after: str | None
 
 
 @click.group()
@@ -62,7 +57,7 @@ def show(output: Output, mission: Path, step: int | None) -> ExitCode:
     A hit is a ticket that is right with the rule and wrong without it; a miss is the reverse.
     """
     found = read_mission(mission, code=False)
-    guidance = _chosen(found, step)
+    guidance = guidance_of_step(found, step)
     output.say(f"{found.name}  {_title(found, guidance)}", bold=True)
     if guidance.scaffold:
         output.say("scaffold: always applies, never changed by learning", dim=True)
@@ -99,15 +94,13 @@ def diff(output: Output, mission: Path, start: int | None, from_accepted: bool, 
     if from_accepted:
         if start is not None:
             raise UsageError("Give either --from or --accepted, not both.")
-        workspace = find_workspace(found.folder)
-        known = accepted_guidance(workspace, gate_mission_name(workspace, found) or found.name, found)
-        before = as_accepted(found, known)
+        known, before = guidance_in_use(found)
         start = None if known.entry is None else known.step
         if before is None:
             _say_what_is_lost(output, known.step)
     else:
         before = found.initial_guidance() if start is None else guidance_of_step(found, start)
-    after = _chosen(found, end)
+    after = guidance_of_step(found, end)
     message = "initial" if start is None else f"step {start}"
     output.say(f"{found.name}  {message} → step {after.step}", bold=True)
     changes = list(changes_between(before, after))
@@ -116,7 +109,7 @@ def diff(output: Output, mission: Path, start: int | None, from_accepted: bool, 
         "mission": found.name,
         "from": "initial" if start is None else start,
         "to": after.step,
-        "changes": [change._asdict() for change in changes],
+        "changes": [asdict(change) for change in changes],
     }
     return output.finish(ExitCode.PASS, data)
 
@@ -162,17 +155,11 @@ def rollback(output: Output, step: int, mission: Path) -> ExitCode:
     The rollback is recorded as a new step under your name, so no step is lost, and it can be rolled back too.
     """
     found = read_mission(mission, code=False)
-    if not found.store.exists:
-        raise UsageError("Nothing was learned yet, so there is no earlier step.", where=str(found.folder))
-    before = found.store.read()
-    if step == before.step:
-        raise UsageError(f"The guidance is already at step {step}.", next_step="donewhen guidance log")
-    after = found.store.rollback(step, _who())
-    output.say(f"{found.name}  step {after.step}: back to step {step}", bold=True)
-    changes = list(changes_between(before, after))
-    _tell_changes(output, changes)
-    data = {"mission": found.name, "step": after.step, "back_to": step, "by": _who()}
-    return output.finish(ExitCode.PASS, data | {"changes": [change._asdict() for change in changes]})
+    rollback = roll_back_guidance(found, step)
+    output.say(f"{found.name}  step {rollback.after.step}: back to step {step}", bold=True)
+    _tell_changes(output, rollback.changes)
+    data = {"mission": found.name, "step": rollback.after.step, "back_to": step, "by": rollback.by}
+    return output.finish(ExitCode.PASS, data | {"changes": [asdict(change) for change in rollback.changes]})
 
 
 @command.command()
@@ -189,38 +176,28 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     `judge.trial_accepts` was agreed, guidance that passed its trial is accepted automatically.
     """
     found = read_mission(mission, code=False)
-    workspace = find_workspace(found.folder)
-    name = gate_mission_name(workspace, found)
-    if name is None:
-        folder = workspace.settings().judge.missions
-        raise UsageError("No gate uses this mission.", where=str(found.folder), next_step=f"Move it to {folder}/.")
-    if not found.store.exists:
-        raise UsageError("Nothing was learned yet, so there is nothing to accept.", where=str(found.folder))
-    chosen = _chosen(found, step)
-    known = accepted_guidance(workspace, name, found)
+    proposal = propose_guidance(found, step)
+    name, chosen, known = proposal.name, proposal.chosen, proposal.accepted
+    changes = proposal.changes
     data: dict[str, Any] = {"mission": name, "from": known.step, "to": chosen.step}
-    if known.hash == chosen.hash:
+    if proposal.in_use:
         output.say(f"{name}  the gates already use this guidance (step {known.step}).", bold=True)
         return output.finish(ExitCode.PASS, data | {"accepted": True, "changes": []})
-    before = as_accepted(found, known)
-    changes = list(changes_between(before, chosen))
     output.say(f"{name}  step {known.step} → step {chosen.step}", bold=True)
-    if before is None:
+    if proposal.before is None:
         _say_what_is_lost(output, known.step)
     _tell_changes(output, changes)
     approval = ask_for_approval(output, "let the gates use this guidance", key=key, ci=ci)
     if approval is None:
-        finding = Finding(FindingCode.NOT_DECIDED, "The word didn't match. The gates use the same guidance as before.")
-        return output.fail(ExitCode.GATE_FAILED, finding)
-    counts = accept_guidance(workspace, name, found, chosen, approval)
-    data |= {"accepted": counts, "by": approval.by._asdict(), "changes": [change._asdict() for change in changes]}
+        return not_confirmed(output, "The gates use the same guidance as before.")
+    counts = accept_proposal(proposal, approval)
+    data |= {"accepted": counts, "by": approval.by._asdict(), "changes": [asdict(change) for change in changes]}
     if counts:
         output.say(f"✓ The gates use step {chosen.step}.", fg="green")
         return output.finish(ExitCode.PASS, data)
-    message = f"It was recorded for {approval.by.name} ({approval.by.kind}), whose approval does not count here."
-    output.say(message, fg="yellow")
-    next_step = f"A person has to run: donewhen guidance accept {name}"
-    return output.finish(ExitCode.GATE_FAILED, data, [Finding(FindingCode.APPROVER, message, next=next_step)])
+    finding = uncounted_finding(approval.by, "approval", f"A person has to run: donewhen guidance accept {name}")
+    output.say(finding.message, fg="yellow")
+    return output.finish(ExitCode.GATE_FAILED, data, [finding])
 
 
 @command.command()
@@ -242,7 +219,7 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
 def export(output: Output, mission: Path, form: Format, out: Path | None, step: int | None) -> ExitCode:
     """Export the rules of MISSION as a prompt, Markdown or JSON."""
     found = read_mission(mission, code=False)
-    guidance = _chosen(found, step)
+    guidance = guidance_of_step(found, step)
     text = _exported(found, guidance, form)
     data: dict[str, Any] = {"mission": found.name, "step": guidance.step, "format": form}
     if out is not None:
@@ -254,32 +231,9 @@ def export(output: Output, mission: Path, form: Format, out: Path | None, step: 
     return output.finish(ExitCode.PASS, data | {"text": text})
 
 
-def as_accepted(mission: Mission, known: AcceptedGuidance) -> Guidance | None:
-    """The accepted guidance; None if that step was edited or lost since."""
-    if known.entry is None:
-        return mission.initial_guidance()
-    try:
-        found = mission.store.at(known.step)
-    except GuidanceError:
-        return None
-    return found if found.hash == known.hash else None
-
-
 def _say_what_is_lost(output: Output, step: int) -> None:
     message = f"! Step {step} was changed after it was accepted; all rules are shown."
     output.say(message, fg="yellow")
-
-
-def changes_between(before: Guidance | None, after: Guidance) -> Iterator[RuleChange]:
-    """Yield the rules that differ, in the order of their keys. If ``before`` is None, every rule is new."""
-    old, new = {} if before is None else before.experiences, after.experiences
-    for key in sorted_keys({*old, *new}):
-        if key not in old:
-            yield RuleChange(key, "added", None, new[key])
-        elif key not in new:
-            yield RuleChange(key, "removed", old[key], None)
-        elif old[key] != new[key]:
-            yield RuleChange(key, "changed", old[key], new[key])
 
 
 def as_markdown(guidance: Guidance) -> str:
@@ -312,10 +266,6 @@ def _exported(mission: Mission, guidance: Guidance, form: Format) -> str:
             return harmless_json(guidance.as_file(), indent=2) + "\n"
 
 
-def _chosen(mission: Mission, step: int | None) -> Guidance:
-    return mission.guidance() if step is None else guidance_of_step(mission, step)
-
-
 def _title(mission: Mission, guidance: Guidance) -> str:
     if not mission.store.exists:
         return "initial rules; nothing was learned yet"
@@ -331,7 +281,7 @@ def _label(mission: Mission, revision: Revision) -> str:
     return revision.change.label
 
 
-def _tell_changes(output: Output, changes: list[RuleChange]) -> None:
+def _tell_changes(output: Output, changes: Sequence[RuleChange]) -> None:
     for change in changes:
         output.say(f"{change.key} {change.kind}", bold=True)
         if change.before is not None:
@@ -358,11 +308,6 @@ def _builtins(value: object) -> dict[str, Any]:
 
     data: dict[str, Any] = msgspec.to_builtins(value)
     return data
-
-
-def _who() -> str:
-    sign = detected_agent()
-    return unproved_actor().name if sign is None else f"{unproved_actor().name} (agent)"
 
 
 def _escaped(text: str) -> str:

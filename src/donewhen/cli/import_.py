@@ -14,7 +14,6 @@ from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.foundation.plain_text import one_line
-from donewhen.foundation.process import split_command
 from donewhen.jobs.board.views import update_views
 from donewhen.jobs.imports.importing import ImportedJob, ImportResult, Watch, import_jobs
 from donewhen.jobs.imports.items import KIND_LABELS, KINDS, Kind
@@ -64,8 +63,6 @@ def command(
     donewhen import feature_list.json --run "python -m pytest -q"
     donewhen import openspec/changes/add-search --from openspec
     """
-    for text in commands:
-        split_command(text)
     workspace = find_project(project)
     with _bar(output) as watch:
         done = import_jobs(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,25 +14,23 @@ import click
 
 from donewhen.cli._app import common_options
 from donewhen.cli._executor import ChosenExecutor, executor_options, lost_workers
-from donewhen.cli._missions import guidance_at, harmless_json
-from donewhen.cli._model_budget import budget_finding, max_calls_option, open_metered_model, with_max_calls
+from donewhen.cli._missions import harmless_json
+from donewhen.cli._model_budget import budget_finding, max_calls_option, note_uncached
 from donewhen.cli._output import Finding, Output
-from donewhen.foundation.disk_dict import DiskDict
-from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
-from donewhen.foundation.files import read_lines, read_stream
-from donewhen.foundation.plain_text import one_line
-from donewhen.foundation.size_limits import TEXT, TICKET_LINE
-from donewhen.judging.judge import Judge
+from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.judging.guidance_choice import choose_guidance
+from donewhen.judging.judge_tickets import VerdictCounts, judge_tickets
 from donewhen.judging.mission import MISSION_FILE, read_mission
-from donewhen.judging.ticket import Ticket, TicketError, ticket_of, tickets_from_lines
+from donewhen.judging.mission_budget import open_metered_model
+from donewhen.judging.mission_options import with_options
+from donewhen.judging.ticket import TicketError
+from donewhen.judging.ticket_input import STDIN, is_regular_file, tickets_in_files, tickets_of_texts
 from donewhen.judging.verdict import Verdict
-from donewhen.judging.verdict_stream import stream_verdicts
 from donewhen.models.metered import BudgetError, Meter, MeteredModel
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-STDIN = "-"
 _BAR_AFTER = 2.0
 
 
@@ -90,71 +86,59 @@ def command(
     if append and out is None:
         raise UsageError("--append needs --out.")
     folder, files = _sorted_out(arguments)
-    mission = with_max_calls(read_mission(folder), max_calls)
-    chosen = guidance_at(mission, guidance)
+    mission = with_options(read_mission(folder), calls=max_calls)
+    chosen = choose_guidance(mission, guidance)
     asked = executor.open(model or mission.settings.model)
     if not files:
-        files = (Path(STDIN),)
+        files = (STDIN,)
         if os.isatty(0) and not quiet:
             output.note("Reading from standard input. Press Ctrl-D to end it.")
-    if Path(STDIN) in files and sys.stdin is None:
+    if STDIN in files and sys.stdin is None:
         raise UsageError("Standard input is closed.")
-    tally = Tally()
+    counts = VerdictCounts()
     collected: list[dict[str, Any]] = []
     problems: list[Finding] = []
-    tickets = _texts(files, mission.name) if texts else _tickets(files, mission.name)
+    tickets = (tickets_of_texts if texts else tickets_in_files)(files, mission.name)
+    piped = not all(map(is_regular_file, files))
     on_screen = out is None and sys.stdout.isatty()
     started = time.monotonic()
     stopped: Finding | None = None
+    with open_metered_model(mission, asked, note_uncached(output)) as asking:
+        bar = _Bar(output, counts, asking, files, wanted=not (quiet or texts or output.json or on_screen))
+        try:
+            with _destination(out, append=append) as write, bar:
 
-    async def judged(asking: MeteredModel) -> None:
-        bar = _Bar(output, tally, asking, files, wanted=not (quiet or texts or output.json or on_screen))
-        found = stream_verdicts(Judge(mission, chosen, asking), tickets, piped=not all(map(_is_file, files)))
-        with _destination(out, append=append) as write, bar:
-            async for verdict in found:
-                tally.count(verdict)
-                bar.moved()
-                if isinstance(verdict, TicketError):
-                    if output.json:
-                        problems.append(Finding.of(verdict))
+                def show(verdict: Verdict | TicketError) -> None:
+                    bar.moved()
+                    if isinstance(verdict, TicketError):
+                        if output.json:
+                            problems.append(Finding.of(verdict))
+                        else:
+                            output.note(f"✗ {verdict}")
+                    elif output.json and out is None:
+                        collected.append(verdict.as_dict())
+                    elif on_screen:
+                        _show(output, verdict)
                     else:
-                        output.note(f"✗ {verdict}")
-                elif output.json and out is None:
-                    collected.append(verdict.as_dict())
-                elif on_screen:
-                    _show(output, verdict)
-                else:
-                    write(harmless_json(verdict.as_dict()).encode() + b"\n")
+                        write(harmless_json(verdict.as_dict()).encode() + b"\n")
 
-    async def to_the_end(asking: MeteredModel) -> None:
-        try:
-            await judged(asking)
-        except DonewhenError:
-            # No more calls will follow; wait for those in flight, because they cost money.
-            await asking.settled()
-            raise
-        finally:
-            await asking.aclose()
-
-    with open_metered_model(mission, asked, output) as asking:
-        try:
-            asyncio.run(to_the_end(asking))
+                judge_tickets(mission, chosen, asking, tickets, show, piped=piped, counts=counts)
         except KeyboardInterrupt:
             if not output.json:
-                output.note(_made(tally, out))
+                output.note(_made(counts, out))
             raise
         except BudgetError as error:
-            stopped = budget_finding(error, asking, _made(tally, out))
+            stopped = budget_finding(error, asking, _made(counts, out))
     if lost := lost_workers(asked):
         output.note(lost)
-    if not tally.seen and stopped is None:
-        return output.fail(ExitCode.USAGE, Finding("ticket", "There are no tickets to judge."))
+    if not counts.seen and stopped is None:
+        return output.fail(counts.exit_code, Finding("ticket", "There are no tickets to judge."))
     if not quiet and not output.json:
-        for line in _summary(tally, asking, time.monotonic() - started):
+        for line in _summary(counts, asking, time.monotonic() - started):
             output.note(line)
-    status = ExitCode.USAGE if tally.bad else ExitCode.GATE_FAILED if tally.unjudged else ExitCode.PASS
+    status = counts.exit_code
     if stopped is not None:
-        status = ExitCode.GATE_FAILED
+        status = BudgetError.exit_code
         problems.append(stopped)
         if not output.json:
             output.fail(status, stopped)
@@ -162,66 +146,16 @@ def command(
         "mission": mission.name,
         "guidance_step": chosen.step,
         "model": asking.name,
-        **tally.as_dict(),
+        **counts.as_dict(),
         **{name: getattr(asking.meter, name) for name in ("calls", "tokens", "cached_tokens", "cost", "reused")},
     }
     return output.finish(status, data | ({"verdicts": collected} if out is None else {"out": str(out)}), problems)
 
 
-def _made(tally: Tally, out: Path | None) -> str:
+def _made(counts: VerdictCounts, out: Path | None) -> str:
     """How many verdicts were made before it stopped."""
     kept = f" and stored in {part_of(out)}" if out is not None and part_of(out).exists() else ""
-    return f"{tally.judged + tally.unjudged} verdict(s) were made{kept}."
-
-
-class Tally:
-    """Counts of the verdicts so far."""
-
-    def __init__(self) -> None:
-        self.verdicts = {"pass": 0, "fail": 0}
-        self.unjudged = self.bad = self.review = 0
-        self.labelled = self.right = self.false_releases = self.false_blocks = 0
-
-    @property
-    def judged(self) -> int:
-        return sum(self.verdicts.values())
-
-    @property
-    def seen(self) -> int:
-        return self.judged + self.unjudged + self.bad
-
-    @property
-    def accuracy(self) -> float | None:
-        return self.right / self.labelled if self.labelled else None
-
-    def count(self, verdict: Verdict | TicketError) -> None:
-        if isinstance(verdict, TicketError):
-            self.bad += 1
-            return
-        if verdict.verdict is None:
-            self.unjudged += 1
-        else:
-            self.verdicts[verdict.verdict] += 1
-        self.review += verdict.signals.needs_manual_review
-        if verdict.label is not None:
-            # A missing verdict counts as wrong: leaving those out would overstate the accuracy.
-            self.labelled += 1
-            self.right += verdict.verdict == verdict.label
-            self.false_releases += verdict.verdict == "pass" != verdict.label
-            self.false_blocks += verdict.verdict == "fail" != verdict.label
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            **self.verdicts,
-            "not_judged": self.unjudged,
-            "bad_lines": self.bad,
-            "needs_manual_review": self.review,
-            "labelled": self.labelled,
-            "right": self.right,
-            "accuracy": self.accuracy,
-            "false_releases": self.false_releases,
-            "false_blocks": self.false_blocks,
-        }
+    return f"{counts.judged + counts.unjudged} verdict(s) were made{kept}."
 
 
 def _show(output: Output, verdict: Verdict) -> None:
@@ -237,48 +171,10 @@ def _sorted_out(arguments: tuple[Path, ...]) -> tuple[Path, tuple[Path, ...]]:
         return Path(), ()
     first = arguments[0]
     # A path that does not exist is a mistyped mission, unless the current folder is a mission.
-    nothing = not first.exists() and str(first) != STDIN and not Path(MISSION_FILE).exists()
+    nothing = not first.exists() and first != STDIN and not Path(MISSION_FILE).exists()
     if first.is_dir() or first.name == MISSION_FILE or nothing:
         return first, arguments[1:]
     return Path(), arguments
-
-
-def _tickets(files: tuple[Path, ...], mission: str) -> Iterator[Ticket | TicketError]:
-    with DiskDict() as seen:
-        for path in files:
-            try:
-                with _opened(path) as file:
-                    lines = read_lines(file, TICKET_LINE, _name(path))
-                    yield from tickets_from_lines(lines, _name(path), mission, seen, labelled=False)
-            except OSError as error:
-                yield TicketError(f"The tickets can't be read: {error.strerror}.", where=_name(path))
-
-
-def _texts(files: tuple[Path, ...], mission: str) -> Iterator[Ticket | TicketError]:
-    for path in files:
-        try:
-            with _opened(path) as file:
-                data = {"group_id": one_line(_name(path)), "text": read_stream(file, TEXT, _name(path)).decode("utf-8")}
-            yield ticket_of(data, _name(path), mission, labelled=False)
-        except TicketError as error:
-            yield error
-        except OSError as error:
-            yield TicketError(f"The text can't be read: {error.strerror}.", where=_name(path))
-        except UnicodeDecodeError as error:
-            yield TicketError(f"The text is not UTF-8, from byte {error.start} on.", where=_name(path))
-
-
-def _opened(path: Path) -> IO[bytes]:
-    # Not sys.stdin: the interpreter can't exit while a thread is still reading from it.
-    return os.fdopen(os.dup(0), "rb") if str(path) == STDIN else path.open("rb")
-
-
-def _is_file(path: Path) -> bool:
-    return stat.S_ISREG(os.fstat(0).st_mode) if str(path) == STDIN else path.is_file()
-
-
-def _name(path: Path) -> str:
-    return "standard input" if str(path) == STDIN else str(path)
 
 
 @contextmanager
@@ -327,10 +223,10 @@ class _Bar:
     """A progress bar on stderr, if it is a terminal. It appears after two seconds."""
 
     def __init__(
-        self, output: Output, tally: Tally, asking: MeteredModel, files: tuple[Path, ...], *, wanted: bool
+        self, output: Output, counts: VerdictCounts, asking: MeteredModel, files: tuple[Path, ...], *, wanted: bool
     ) -> None:
         self._output = output
-        self._tally = tally
+        self._counts = counts
         self._asking = asking
         self._files = files
         self._due = time.monotonic() + _BAR_AFTER if wanted and sys.stderr.isatty() else None
@@ -341,10 +237,10 @@ class _Bar:
             if self._due is None or time.monotonic() < self._due:
                 return
             self._progress = self._begun()
-        lines = [] if self._tally.accuracy is None else [f"accuracy {self._tally.accuracy:.3f}"]
+        lines = [] if self._counts.accuracy is None else [f"accuracy {self._counts.accuracy:.3f}"]
         if not self._asking.free:
             lines.append(_bill(self._asking.meter))
-        self._progress.update(self._progress.task_ids[0], completed=self._tally.seen, told=", ".join(lines))
+        self._progress.update(self._progress.task_ids[0], completed=self._counts.seen, told=", ".join(lines))
 
     def _begun(self) -> Progress:
         from rich.console import Console
@@ -358,7 +254,7 @@ class _Bar:
         return progress
 
     def _total(self) -> int | None:
-        if not all(map(_is_file, self._files)) or Path(STDIN) in self._files:
+        if not all(map(is_regular_file, self._files)) or STDIN in self._files:
             return None
         total = 0
         for path in self._files:
@@ -374,18 +270,18 @@ class _Bar:
             self._progress.stop()
 
 
-def _summary(tally: Tally, asking: MeteredModel, seconds: float) -> Iterator[str]:
-    passes, fails = tally.verdicts["pass"], tally.verdicts["fail"]
-    yield f"{tally.judged} ticket(s) judged in {seconds:.1f} s: {passes} pass, {fails} fail; {tally.review} to review"
-    if tally.accuracy is not None:
+def _summary(counts: VerdictCounts, asking: MeteredModel, seconds: float) -> Iterator[str]:
+    passes, fails = counts.verdicts["pass"], counts.verdicts["fail"]
+    yield f"{counts.judged} ticket(s) judged in {seconds:.1f} s: {passes} pass, {fails} fail; {counts.review} to review"
+    if counts.accuracy is not None:
         yield (
-            f"  {tally.right} of {tally.labelled} labelled ticket(s) match the label ({tally.accuracy:.3f}); "
-            f"{tally.false_releases} false release(s), {tally.false_blocks} false block(s)"
+            f"  {counts.right} of {counts.labelled} labelled ticket(s) match the label ({counts.accuracy:.3f}); "
+            f"{counts.false_releases} false release(s), {counts.false_blocks} false block(s)"
         )
-    if tally.unjudged:
-        yield f"  {tally.unjudged} not judged: no well-formed answer"
-    if tally.bad:
-        yield f"  {tally.bad} bad line(s), see above"
+    if counts.unjudged:
+        yield f"  {counts.unjudged} not judged: no well-formed answer"
+    if counts.bad:
+        yield f"  {counts.bad} bad line(s), see above"
     if not asking.free:
         yield f"  {_bill(asking.meter)}"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import click
 import msgspec
@@ -15,18 +14,13 @@ from donewhen.cli._executor import ChosenExecutor, executor_options, lost_worker
 from donewhen.cli._learning_progress import LearningProgress
 from donewhen.cli._missions import mission_argument
 from donewhen.cli._output import Finding, Output
-from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
+from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
-from donewhen.jobs.contract.agreement import project_agreement
-from donewhen.jobs.judge.missions import accept_guidance, accepted_guidance, gate_mission_name
-from donewhen.jobs.ledger.approval import Approval, unproved_actor
-from donewhen.jobs.plan.workspace import Workspace, find_workspace
-from donewhen.judging.mission import Mission, read_mission
-from donewhen.judging.mission_settings import Trial
+from donewhen.judging.mission import read_mission
+from donewhen.judging.mission_options import with_options
+from donewhen.learning.after.gates_after_run import GatesAfterRun
 from donewhen.learning.after.learn_mission import LearnResult, learn
-from donewhen.learning.running.events import first_event
-from donewhen.learning.running.run_folders import EVENTS, find_run, is_over, run_folders, unfinished_run
-from donewhen.learning.running.run_state import initial_guidance_of
+from donewhen.learning.running.run_folders import has_new_run, run_folders, run_to_resume
 from donewhen.reports.learning_page import learning_page
 from donewhen.reports.learning_text import learning_text
 
@@ -76,15 +70,16 @@ def command(
     changed = [value for value in (epochs, seed, trial, max_calls) if value is not None]
     if going_on and changed:
         raise UsageError("A resumed run keeps its settings; only --model and --executor can be changed.")
-    folder = _cut_off(found, run_name) if going_on else None
-    found = _with_options(found, model, epochs, seed, trial, max_calls)
+    folder = run_to_resume(found, run_name) if going_on else None
+    tried = None if trial is None else trial == "on"
+    found = with_options(found, model=model, epochs=epochs, seed=seed, trial=tried, calls=max_calls)
     earlier = run_folders(found)
     try:
         with LearningProgress(output, quiet=quiet) as watcher:
-            opened = executor.open(_model(found, model))
+            opened = executor.open(found.settings.model)
             learned = learn(found, opened, watcher, resume=folder, adopting=not no_adopt)
     except KeyboardInterrupt:
-        if folder is None and not _has_begun(found, earlier):
+        if folder is None and not has_new_run(found, earlier):
             message = "Interrupted before the run started."
             finding = Finding("interrupted", message, next=f"donewhen learn{_at(mission)}{executor.options}")
             return output.fail(ExitCode.INTERRUPTED, finding)
@@ -97,60 +92,22 @@ def command(
         return output.fail(ExitCode.INTERRUPTED, finding)
     if lost := lost_workers(opened):
         output.note(lost)
-    followed = _followed(found, learned)
     page = learned.prepared.folder / "report.html"
     write_atomically(page, learning_page(learned.report).encode())
     if not quiet:
         for line in learning_text(learned.report, report_width()):
             output.say(line)
         _say_what_next(output, learned, page, mission)
-        if followed is not None:
-            _say_what_gates_follow(output, followed, mission)
+        if learned.gates is not None:
+            _say_what_gates_follow(output, learned.gates, mission)
     elif learned.problem is not None and not output.json:
         output.note(f"donewhen: {learned.problem}")
-    return _finished(output, learned, page, followed)
-
-
-def _cut_off(mission: Mission, name: str | None) -> Path:
-    if name is not None:
-        return find_run(mission, name)
-    folder = unfinished_run(mission)
-    if folder is None:
-        newest = find_run(mission, None)
-        over = " It has ended." if is_over(newest) else ""
-        raise UsageError(
-            f"There is no interrupted run. The newest run is {newest.name}.{over}", next_step="donewhen learn"
-        )
-    return folder
-
-
-def _has_begun(mission: Mission, earlier: tuple[Path, ...]) -> bool:
-    """Whether a newer run has recorded events."""
-    return any(first_event(folder / EVENTS) is not None for folder in run_folders(mission) if folder not in earlier)
+    return _finished(output, learned, page)
 
 
 def _at(mission: Path) -> str:
     """The mission as an argument for the next command; empty for the current folder."""
     return f" {shlex.quote(str(mission))}" if str(mission) != "." else ""
-
-
-def _with_options(
-    mission: Mission, model: str | None, epochs: int | None, seed: int | None, trial: str | None, calls: int | None
-) -> Mission:
-    settings = mission.settings
-    given: dict[str, Any] = {"model": model, "epochs": epochs, "seed": seed}
-    settings = msgspec.structs.replace(settings, **{name: value for name, value in given.items() if value is not None})
-    if trial == "off":
-        settings = msgspec.structs.replace(settings, trial="off")
-    elif trial == "on" and settings.trial == "off":
-        settings = msgspec.structs.replace(settings, trial=Trial())
-    if calls is not None:
-        settings = msgspec.structs.replace(settings, budget=msgspec.structs.replace(settings.budget, calls=calls))
-    return mission._replace(settings=settings)
-
-
-def _model(mission: Mission, model: str | None) -> str:
-    return model or mission.settings.model
 
 
 def _say_what_next(output: Output, learned: LearnResult, page: Path, mission: Path) -> None:
@@ -165,57 +122,18 @@ def _say_what_next(output: Output, learned: LearnResult, page: Path, mission: Pa
     output.say(f"  the report:    {page}", dim=True)
 
 
-class Followed(NamedTuple):
-    """The step that the gates of a project use after a run."""
-
-    step: int
-    newest: bool
-
-
-def _followed(mission: Mission, learned: LearnResult) -> Followed | None:
-    """The step that the gates use now. If the contract allows it, guidance that passed its trials is accepted."""
-    try:
-        workspace = find_workspace(mission.folder)
-        name = gate_mission_name(workspace, mission)
-    except DonewhenError:
-        return None
-    if name is None:
-        return None
-    guidance = learned.guidance
-    if guidance is not None and workspace.settings().judge.trial_accepts and _was_tried(workspace, name, learned):
-        # Without an agreed `judge.trial_accepts`, the entry has no effect.
-        accept_guidance(workspace, name, mission, guidance, Approval(unproved_actor()), run=learned.prepared.id)
-    known = accepted_guidance(workspace, name, mission)
-    return Followed(known.step, known.hash == mission.guidance().hash)
-
-
-def _was_tried(workspace: Workspace, name: str, learned: LearnResult) -> bool:
-    """Whether the trials of a run cover all of its guidance.
-
-    They do if it started from the guidance that the gates use, and used the agreed model and trial settings.
-    """
-    agreed = read_mission(learned.prepared.mission.folder, code=False)
-    ran = learned.prepared.mission.settings
-    began = initial_guidance_of(learned.prepared.manifest)
-    return (
-        ran.trial != "off"
-        and (ran.model, ran.trial) == (agreed.settings.model, agreed.settings.trial)
-        and began.hash == accepted_guidance(workspace, name, agreed).hash
-        and project_agreement(workspace, workspace.project()).state == "agreed"
-    )
-
-
-def _say_what_gates_follow(output: Output, followed: Followed, mission: Path) -> None:
-    if followed.newest:
-        output.say(f"  the gates:     use this guidance (step {followed.step})", dim=True)
+def _say_what_gates_follow(output: Output, gates: GatesAfterRun, mission: Path) -> None:
+    if gates.newest:
+        output.say(f"  the gates:     use this guidance (step {gates.step})", dim=True)
     else:
-        output.say(f"  the gates:     still use step {followed.step}", dim=True)
+        output.say(f"  the gates:     still use step {gates.step}", dim=True)
         output.say(f"  accept it:     donewhen guidance accept{_at(mission)}", dim=True)
 
 
-def _finished(output: Output, learned: LearnResult, page: Path, followed: Followed | None) -> ExitCode:
+def _finished(output: Output, learned: LearnResult, page: Path) -> ExitCode:
+    gates = learned.gates
     data = {
-        "gates_follow": None if followed is None else followed._asdict(),
+        "gates_follow": None if gates is None else {"step": gates.step, "newest": gates.newest},
         "run": learned.prepared.id,
         "status": learned.state.status,
         "adopted": learned.guidance is not None,
@@ -223,14 +141,15 @@ def _finished(output: Output, learned: LearnResult, page: Path, followed: Follow
         "report": str(page),
         "summary": msgspec.to_builtins(learned.report),
     }
-    if learned.state.status == "no_usable_reflection":
+    status = learned.exit_code
+    if status is not ExitCode.PASS:
         message = "No reflection answer was usable, so nothing was learned."
         where = str(learned.prepared.folder / "reflections.jsonl")
         finding = Finding("no_usable_reflection", message, where, "Read the rejections there, or use another model.")
         if not output.json:
-            output.fail(ExitCode.GATE_FAILED, finding)
-        return output.finish(ExitCode.GATE_FAILED, data, [finding])
-    return output.finish(ExitCode.PASS, data, [Finding.of(learned.problem)] if learned.problem else [])
+            output.fail(status, finding)
+        return output.finish(status, data, [finding])
+    return output.finish(status, data, [Finding.of(learned.problem)] if learned.problem else [])
 
 
 def report_width() -> int:

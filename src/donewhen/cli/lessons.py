@@ -13,7 +13,7 @@ from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.board.survey import only_job_in_progress
 from donewhen.jobs.ledger.approval import is_at_terminal, unproved_actor
 from donewhen.jobs.ledger.entry_content import LessonNote
 from donewhen.jobs.lessons.lesson_file import Lesson, lessons_path, read_lessons
@@ -26,8 +26,8 @@ from donewhen.jobs.lessons.lesson_recording import (
     capture_lesson,
     find_lesson,
 )
-from donewhen.jobs.lessons.lesson_search import LessonMatch, LessonQuery, query_words, rank_lessons
-from donewhen.jobs.lessons.lesson_suggestions import lesson_query_for
+from donewhen.jobs.lessons.lesson_search import LessonMatch
+from donewhen.jobs.lessons.lesson_suggestions import search_lessons
 from donewhen.jobs.lessons.lesson_use import lesson_usage
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -80,7 +80,8 @@ def add(
         --recommendation "Test with a file that has no newline at its end."
     """
     workspace = find_project(project)
-    linked = [workspace.job(job) for job in jobs] or _in_progress(workspace)
+    working = None if jobs else only_job_in_progress(workspace)
+    linked = [workspace.job(job) for job in jobs] if working is None else [working]
     given = {"context": context, "worked": worked, "recommendation": recommendation}
     texts = {name: _asked(output, name, text) for name, text in given.items()}
     said = LessonDraft(**texts, failed=failed, tags=tags)
@@ -130,17 +131,8 @@ def search(
     donewhen lessons search newline at the end of a file
     donewhen lessons search --tag parsing --job 001
     """
-    if not (words or tags or job):
-        raise UsageError("Give words to search for, --tag or --job.", next_step="donewhen lessons list")
     workspace = find_project(project)
-    lessons = read_lessons(workspace)
-    wanted = frozenset(tag.casefold() for tag in tags)
-    chosen = [lesson for lesson in lessons if not wanted or wanted & {tag.casefold() for tag in lesson.tags}]
-    query = lesson_query_for(workspace, workspace.job(job), lessons) if job else LessonQuery()
-    query = query._replace(words=query_words(*words) if words else query.words, tags=query.tags | wanted)
-    if words and not query.words:
-        raise UsageError("These words are too common to search for.", next_step="Give a more specific word.")
-    found = rank_lessons(chosen, query, lesson_usage(workspace).used)
+    found = search_lessons(workspace, words, tags=tags, job=workspace.job(job) if job else None)
     for match in found[:limit]:
         _show_line(output, match.lesson)
         output.say(f"    {'; '.join(match.reasons)}", dim=True)
@@ -235,17 +227,11 @@ def _answered(output: Output, project: Path | None, lesson: str, job: str | None
     return output.finish(ExitCode.PASS, {"job": found.id, **dict(entry.data), "entry": entry.hash})
 
 
-def _in_progress(workspace: Workspace) -> list[Job]:
-    """The job in progress, if there is exactly one."""
-    working = [job for job in survey_jobs(workspace).jobs if job.status == "in_progress"]
-    return [workspace.job_at(working[0].path)] if len(working) == 1 else []
-
-
 def _one_job(workspace: Workspace, job: str | None) -> Job:
-    found = [workspace.job(job)] if job else _in_progress(workspace)
-    if not found:
+    found = workspace.job(job) if job else only_job_in_progress(workspace)
+    if found is None:
         raise UsageError("No job given, and there is not exactly one in progress.", next_step="Give it with --job.")
-    return found[0]
+    return found
 
 
 def _asked(output: Output, name: str, given: str | None) -> str:

@@ -15,13 +15,20 @@ from typing import Any
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import approver_options, ask_for_approval, find_project, project_option
-from donewhen.cli._output import Finding, Output
+from donewhen.cli._jobs import (
+    approver_options,
+    ask_for_approval,
+    find_project,
+    not_confirmed,
+    project_option,
+    uncounted_finding,
+)
+from donewhen.cli._output import Output
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.plain_text import one_line, plain_text
 from donewhen.jobs.judge.missions import find_mission
-from donewhen.jobs.ledger.approval import Approval, detected_agent, is_at_terminal, unproved_actor
-from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.ledger.approval import Approval, is_at_terminal, unproved_actor
+from donewhen.jobs.ledger.person_check import why_no_person
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.review.items import KINDS, Kind, ReviewItem
 from donewhen.review.queue import find_item, review_queue
@@ -83,7 +90,7 @@ def command(
     found = [find_item(workspace, item, by=by)] if item is not None else list(review_queue(workspace, by=by))
     found = [item for item in found if kind in (None, item.kind) and mission in (None, item.mission)]
     # --key proves who reviews, but pressing keys still needs a terminal.
-    watched = is_at_terminal() and (detected_agent() is None or key is not None)
+    watched = is_at_terminal() if key is not None else why_no_person() is None
     if listing or output.json or not found or not watched:
         return _listed(output, found, whole=item is not None)
     return _one_by_one(output, workspace, found, key, ci)
@@ -108,15 +115,13 @@ def _settled_at_once(
 ) -> ExitCode:
     approval = ask_for_approval(output, f"give {item.id} the verdict {verdict}", key=key, ci=ci)
     if approval is None:
-        finding = Finding(FindingCode.NOT_DECIDED, "The word didn't match. Nothing was recorded.")
-        return output.fail(ExitCode.GATE_FAILED, finding)
+        return not_confirmed(output, "Nothing was recorded.")
     done = record_verdict(workspace, item, verdict, approval, reason)
     output.say(f"{'✓' if done.counts else '!'} {done.told}", fg="green" if done.counts else "yellow")
     data = {"item": item.id, "verdict": verdict, "counts": done.counts, "ticket": done.ticket, "entry": done.entry.hash}
     if done.counts:
         return output.finish(ExitCode.PASS, data)
-    message = f"It was recorded for {approval.by.name} ({approval.by.kind}), whose verdict does not count here."
-    finding = Finding(FindingCode.APPROVER, message, next="A person has to run: donewhen review")
+    finding = uncounted_finding(approval.by, "verdict", "A person has to run: donewhen review")
     output.say(f"  next: {finding.next}", dim=True)
     return output.finish(ExitCode.GATE_FAILED, data, [finding])
 
@@ -127,8 +132,7 @@ def _one_by_one(
     output.say(f"{len(found)} item(s) need a person.", bold=True)
     approval = ask_for_approval(output, "review under your name", key=key, ci=ci)
     if approval is None:
-        finding = Finding(FindingCode.NOT_DECIDED, "The word didn't match. Nothing was recorded.")
-        return output.fail(ExitCode.GATE_FAILED, finding)
+        return not_confirmed(output, "Nothing was recorded.")
     given: list[RecordedVerdict] = []
     for number, item in enumerate(found, 1):
         answer = _asked(output, workspace, item, f"{number} of {len(found)}", approval)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -13,7 +14,12 @@ from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.plain_text import plain_text
 from donewhen.jobs.evidence.commands import EvidenceRun, run_as_evidence
-from donewhen.jobs.evidence.requirements import Requirement, is_required_evidence, requirement_for, requirements_of
+from donewhen.jobs.evidence.requirements import (
+    Requirement,
+    is_required_evidence,
+    requirement_for,
+    runnable_requirements,
+)
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.ledger.entry_content import CommandRun, Ran
@@ -62,9 +68,10 @@ def command(
         if argv:
             results = [_one_command(output, workspace, found, argv, only, again, timeout)]
         else:
-            _something(found, only)
-            results = _checks(output, workspace, found, only, again)
-            results += _judged(output, workspace, found, only, again)
+            by_hand = f"Give a command after --, or: donewhen sign-off {found.id} --criterion ID --reason …"
+            chosen = runnable_requirements(found, only, by_hand=by_hand)
+            results = _checks(output, workspace, found, chosen, again)
+            results += _judged(output, workspace, found, chosen, only, again)
     findings = [
         Finding(FindingCode.EVIDENCE_FAILED, f"The check failed: {text}.", found.id, f"donewhen why {found.id}")
         for text, ran in results
@@ -75,12 +82,12 @@ def command(
 
 
 def _checks(
-    output: Output, workspace: Workspace, job: Job, only: Requirement | None, again: bool
+    output: Output, workspace: Workspace, job: Job, chosen: Sequence[Requirement], again: bool
 ) -> list[tuple[str, EvidenceRun]]:
-    """Run the commands and file checks of a job, or one of them."""
+    """Run commands and file checks of a job."""
     results: list[tuple[str, EvidenceRun]] = []
-    for requirement in (only,) if only is not None else requirements_of(job):
-        if requirement.check.kind in ("run", "file"):
+    for requirement in chosen:
+        if requirement.check.kind != "judge":
             with output.progress(requirement.evidence):
                 runs = collect_evidence(workspace, job, unproved_actor(), again=again, only=requirement)
                 results += [(requirement.evidence, run) for _, run in runs]
@@ -89,11 +96,15 @@ def _checks(
 
 
 def _judged(
-    output: Output, workspace: Workspace, job: Job, only: Requirement | None, again: bool
+    output: Output,
+    workspace: Workspace,
+    job: Job,
+    chosen: Sequence[Requirement],
+    only: Requirement | None,
+    again: bool,
 ) -> list[tuple[str, EvidenceRun]]:
     """Run judges last, and only if all other checks have passed."""
     results: list[tuple[str, EvidenceRun]] = []
-    chosen = (only,) if only is not None else requirements_of(job)
     for requirement in chosen:
         if requirement.check.kind == "judge":
             text = f"judge:{requirement.check.text} {requirement.name}"
@@ -120,11 +131,6 @@ def _one_command(
     timeout: float | None,
 ) -> tuple[str, EvidenceRun]:
     text = shlex.join(argv)
-    if requirement is not None and requirement.check.kind in ("run", "file", "judge") and requirement.evidence != text:
-        raise UsageError(
-            f"{requirement.name} is decided by `{requirement.evidence}`, not by `{text}`.",
-            next_step=f"donewhen run {job.id} --criterion {requirement.name}",
-        )
     with output.progress(text):
         ran = run_as_evidence(
             workspace,
@@ -139,23 +145,6 @@ def _one_command(
     if not is_required_evidence(job, text):
         output.say("  Stored, but no criterion of the job requires it.", fg="yellow")
     return text, ran
-
-
-def _something(job: Job, requirement: Requirement | None) -> None:
-    """Raise UsageError if there is nothing to run: zero checks is not a pass."""
-    chosen = requirements_of(job) if requirement is None else (requirement,)
-    if any(requirement.check.kind in ("run", "file", "judge") for requirement in chosen):
-        return
-    if requirement is not None and requirement.check.kind == "verification":
-        raise UsageError(
-            f"{requirement.name} has no check of its own: the job's verification decides it.",
-            next_step=f"donewhen run {job.id}",
-        )
-    message = "is checked by hand" if requirement is not None else "has no check that can be run"
-    raise UsageError(
-        f"{requirement.name if requirement else job.id} {message}.",
-        next_step=f"Give a command after --, or: donewhen sign-off {job.id} --criterion ID --reason …",
-    )
 
 
 def _tell(output: Output, text: str, ran: EvidenceRun) -> None:

@@ -17,8 +17,9 @@ from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import read_limited
 from donewhen.foundation.size_limits import KEY
-from donewhen.jobs.ledger.approval import detected_agent, is_at_terminal, person_at_terminal
+from donewhen.jobs.ledger.approval import person_at_terminal
 from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.person_check import why_no_person
 
 if TYPE_CHECKING:
     from donewhen.web.reviewers import Reviewers
@@ -120,14 +121,13 @@ def _say_where(output: Output, url: str, people: Reviewers, token: str | None, *
 
 def _who(reviewers: tuple[str, ...]) -> tuple[tuple[Actor, ...], str]:
     """Who may give verdicts, or why nobody may: links are printed only at a terminal."""
-    sign = detected_agent()
-    if sign is None and is_at_terminal():
+    why = why_no_person(nobody="the server was not started at a terminal")
+    if why is None:
         names = dict.fromkeys(" ".join(reviewer.split()) for reviewer in reviewers)
         for name in names:
             if not name or len(name) > _LONGEST_NAME or not name.isprintable():
                 raise UsageError(f"{name!r} can't be the name of a reviewer.", where="--reviewer")
         return tuple(Actor(name, "person") for name in names) or (person_at_terminal(),), ""
-    why = f"{sign} shows that an agent is running" if sign else "the server was not started at a terminal"
     if reviewers:
         raise UsageError(f"Verdicts can't be given on this page: {why}.", next_step="Start it at a terminal.")
     return (), f"This page is read-only: {why}. Give verdicts at a terminal: donewhen review"

@@ -7,12 +7,11 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import approver_options, ask_for_approval, find_project, project_option
-from donewhen.cli._output import Finding, Output
+from donewhen.cli._jobs import approver_options, ask_for_approval, find_project, not_confirmed, project_option
+from donewhen.cli._output import Output
 from donewhen.cli.decide import show_decision
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.gates.evidence_status import manual_requirement, sign_off
-from donewhen.jobs.ledger.finding_codes import FindingCode
 
 
 @click.command()
@@ -36,8 +35,6 @@ def command(
     output.say(f"{found.id}  {criterion}: {manual_requirement(found, criterion).text}", bold=True)
     approval = ask_for_approval(output, "sign this off", key=key, ci=ci)
     if approval is None:
-        return output.fail(
-            ExitCode.GATE_FAILED, Finding(FindingCode.NOT_DECIDED, "The word didn't match. Nothing was signed off.")
-        )
+        return not_confirmed(output, "Nothing was signed off.")
     signed = sign_off(workspace, found, criterion, reason, approval)
     return show_decision(output, signed)

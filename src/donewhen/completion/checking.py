@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from donewhen.foundation.cancellation import cancellable, cancelled
+from donewhen.foundation.coroutines import run_awaitable
 from donewhen.foundation.plain_text import one_line
 from donewhen.protocols import ReasonCode, TaskCompletionChecker, TaskCompletionContext, TaskCompletionResult
 
@@ -27,7 +28,6 @@ class AsyncTaskCompletionChecker(Protocol):
         ...
 
 
-T = TypeVar("T")
 AnyChecker = TaskCompletionChecker | AsyncTaskCompletionChecker
 
 _SETTLING = 3.0
@@ -253,32 +253,3 @@ def _describe_error(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - the type name is still useful
         text = ""
     return f"raised {type(error).__name__}" + (f": {text.rstrip('.')}" if text else "")
-
-
-def run_awaitable(answer: Awaitable[T]) -> T:
-    """Run an awaitable in its own event loop, from any thread, even one whose loop is already running."""
-    import asyncio
-
-    async def awaited() -> T:
-        return await answer
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(awaited())
-    outcome: list[T] = []
-    failure: list[BaseException] = []
-    context_copy = contextvars.copy_context()
-
-    def work() -> None:
-        try:
-            outcome.append(context_copy.run(asyncio.run, awaited()))
-        except BaseException as error:  # noqa: BLE001 - raised again below
-            failure.append(error)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join()
-    if failure:
-        raise failure[0]
-    return outcome[0]

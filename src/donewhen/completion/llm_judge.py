@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from donewhen.completion.checking import checking
 from donewhen.foundation.cancellation import cancelled
+from donewhen.foundation.json_parsing import parse_json
 from donewhen.foundation.plain_text import one_line, shorten, visible_text
 from donewhen.prompt import MarkdownSection, Prompt, PromptTemplate
 from donewhen.prompt.structured import as_json, decode
@@ -172,7 +172,7 @@ def parse_answer(text: str) -> JudgeAnswer | None:
     if fenced := _FENCE.fullmatch(stripped):
         stripped = fenced[1].strip()
     try:
-        data = json.loads(stripped, object_pairs_hook=_reject_duplicate_keys)
+        data = parse_json(stripped)
         if not isinstance(data, dict) or data.keys() != {"verdict", "reason"}:
             return None
         return decode(data, JudgeAnswer)
@@ -187,13 +187,6 @@ def _vote(adapter: ProviderAdapter, prompt: Prompt[JudgeAnswer]) -> JudgeAnswer 
     if isinstance(response.output, JudgeAnswer):
         return response.output
     return parse_answer(response.text or "")
-
-
-def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) != len(pairs):
-        raise ValueError("a key occurs twice")
-    return data
 
 
 def _reason(votes: Sequence[JudgeAnswer]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from donewhen.completion.command import CommandChecker, failure_of_command, not_runnable_result, run_checked_command
 from donewhen.foundation.errors import ConfigError
-from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.plain_text import join_limited, one_line
 from donewhen.foundation.process import CommandNotRunnableError, CommandResult
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
 from donewhen.test_reports.junit import ReportError, SuiteReport, read_junit, read_report_file
@@ -158,6 +158,4 @@ def _passed(report: SuiteReport) -> TaskCompletionResult:
 
 
 def _join_names(names: Sequence[str]) -> str:
-    return ", ".join(one_line(name, 400) for name in names[:_SHOWN]) + (
-        f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    )
+    return join_limited([one_line(name, 400) for name in names], _SHOWN)

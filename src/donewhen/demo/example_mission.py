@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.errors import UsageError
 from donewhen.judging.mission import MISSION_FILE
 from donewhen.models.contrast import default_rule
-from donewhen.models.roles import Binary
 
 NAME = "agent-reports"
 RULES = (

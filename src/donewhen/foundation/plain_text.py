@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # Compiled and cached by re at first use, so that a hook that prints nothing doesn't pay for them.
 _ESCAPE_SEQUENCE = (
@@ -33,6 +34,12 @@ def visible_text(text: str) -> str:
 def one_line(text: str, limit: int = 200) -> str:
     """``text`` as one plain line of at most ``limit`` characters."""
     return shorten(" ".join(plain_text(text).split()), limit)
+
+
+def join_limited(names: Sequence[str], limit: int) -> str:
+    """The names as a list of at most ``limit``, with the number of those left out: ``a, b and 3 more``."""
+    left_out = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {left_out} more" if left_out > 0 else "")
 
 
 def shorten(text: str, limit: int) -> str:

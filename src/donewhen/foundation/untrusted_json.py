@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from donewhen.foundation.canonical import canonical_json, refuse_duplicate_keys
+from donewhen.foundation.canonical import canonical_json
+from donewhen.foundation.json_parsing import parse_json
 
 DEEPEST = 64
 
@@ -23,9 +23,7 @@ def read_object(raw: bytes) -> dict[str, Any]:
     if not (text.startswith(b"{") and text.endswith(b"}")):
         raise UntrustedJsonError("it is not a single JSON object")
     try:
-        data = json.loads(
-            text.decode("utf-8"), object_pairs_hook=refuse_duplicate_keys, parse_constant=_refuse_constant
-        )
+        data = parse_json(text.decode("utf-8"))
     except RecursionError:
         raise UntrustedJsonError(f"it is nested deeper than {DEEPEST} levels") from None
     except ValueError as error:
@@ -37,10 +35,6 @@ def read_object(raw: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise UntrustedJsonError(f"it has a value that is not valid in JSON: {error}") from None
     return data  # type: ignore[no-any-return]
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number")
 
 
 def _depth(value: object) -> int:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, evidence_statuses, sign_off
     from donewhen.jobs.gates.facts import Facts, facts_of
     from donewhen.jobs.gates.score import Score, score_of
+    from donewhen.jobs.judge.guidance_decisions import GuidanceProposal, accept_proposal, propose_guidance
     from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor
     from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
     from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateReason, GateResult
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from donewhen.jobs.record.anchors import Anchor, read_anchors, write_note
 
 _FILE_OF = {
+    "accept_proposal": "judge.guidance_decisions",
+    "propose_guidance": "judge.guidance_decisions",
+    "GuidanceProposal": "judge.guidance_decisions",
     "FINDINGS": "ledger.finding_codes",
     "GATE_REASONS": "ledger.gate_results",
     "Actor": "ledger.ledger",
@@ -181,6 +185,7 @@ __all__ = [
     "GateCode",
     "GateReason",
     "GateResult",
+    "GuidanceProposal",
     "Job",
     "JobRecord",
     "JobTerms",
@@ -198,6 +203,7 @@ __all__ = [
     "Survey",
     "TermsChange",
     "Workspace",
+    "accept_proposal",
     "add_job",
     "agree",
     "agreement_proposals",
@@ -218,6 +224,7 @@ __all__ = [
     "person_at_terminal",
     "project_agreement",
     "project_terms",
+    "propose_guidance",
     "read_anchors",
     "rewrite_fields",
     "run_agent_loop",

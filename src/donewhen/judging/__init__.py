@@ -9,10 +9,14 @@ from donewhen.foundation.lazy import lazy_attributes
 if TYPE_CHECKING:
     from donewhen.judging.answer import JudgeAnswer, MalformedAnswer, read_answer
     from donewhen.judging.guidance import Guidance, GuidanceChange, GuidanceError, RuleMeta
+    from donewhen.judging.guidance_choice import choose_guidance
     from donewhen.judging.guidance_store import GuidanceStore, Revision
     from donewhen.judging.judge import Judge
+    from donewhen.judging.judge_tickets import VerdictCounts, judge_tickets
     from donewhen.judging.language import Language, find_language
     from donewhen.judging.mission import Mission, MissionCheck, check_mission, read_mission
+    from donewhen.judging.mission_budget import open_metered_model
+    from donewhen.judging.mission_options import with_options
     from donewhen.judging.mission_overrides import Override
     from donewhen.judging.mission_settings import MissionFile
     from donewhen.judging.ticket import Ticket, TicketError, read_tickets
@@ -20,6 +24,11 @@ if TYPE_CHECKING:
     from donewhen.judging.vote import Vote, count_votes
 
 _FILE_OF = {
+    "choose_guidance": "guidance_choice",
+    "with_options": "mission_options",
+    "open_metered_model": "mission_budget",
+    "judge_tickets": "judge_tickets",
+    "VerdictCounts": "judge_tickets",
     "JudgeAnswer": "answer",
     "GuidanceChange": "guidance",
     "Guidance": "guidance",
@@ -66,13 +75,18 @@ __all__ = [
     "Ticket",
     "TicketError",
     "Verdict",
+    "VerdictCounts",
     "Vote",
     "check_mission",
+    "choose_guidance",
     "count_votes",
     "find_language",
+    "judge_tickets",
+    "open_metered_model",
     "read_answer",
     "read_mission",
     "read_tickets",
+    "with_options",
 ]
 
 _RENAMED = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.language import AnswerWords, fold_word
-from donewhen.models.roles import Binary
 
 Malformation = Literal[
     "empty", "cut_off", "no_verdict_line", "unknown_verdict", "no_reason_line", "no_reason", "extra_lines", "no_answer"

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from donewhen.foundation.canonical import refuse_duplicate_keys
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.files import read_limited, read_text_limited, write_atomically
+from donewhen.foundation.json_parsing import parse_json
 from donewhen.foundation.locks import locked_folder
 from donewhen.foundation.size_limits import GUIDANCE
 from donewhen.judging.guidance import (
@@ -194,9 +194,7 @@ def _parse_guidance(mission: str, data: Mapping[str, Any], path: Path) -> Guidan
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(
-            read_limited(path, GUIDANCE).decode().removeprefix("\ufeff"), object_pairs_hook=refuse_duplicate_keys
-        )
+        return parse_json(read_limited(path, GUIDANCE).decode().removeprefix("\ufeff"), allow_nan=True)
     except OSError as error:
         raise GuidanceError(f"The guidance can't be read: {error.strerror}.", where=str(path)) from error
     except (ValueError, RecursionError) as error:

@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator
 
+from donewhen.foundation.coroutines import is_loop_running, run_awaitable
 from donewhen.foundation.errors import UsageError
 from donewhen.judging.answer import JudgeAnswer, MalformedAnswer, read_answer
 from donewhen.judging.guidance import Guidance
@@ -15,7 +16,7 @@ from donewhen.judging.prompt_rendering import rollout_prompt, shared_prompt_part
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.verdict import Verdict, verdict_of
 from donewhen.judging.vote import count_votes
-from donewhen.models.roles import AnswerForm, Closable, ModelError, Roller, RolloutRequest
+from donewhen.models.roles import AnswerForm, Closable, Decode, ModelError, Roller, RolloutRequest, distinct_decode
 
 HELD = 4
 """Tickets held in memory, as a multiple of the concurrency."""
@@ -41,7 +42,7 @@ class Judge:
     def judge(self, ticket: Ticket) -> Verdict:
         """Judge one ticket. Inside a running event loop use ``judged`` instead."""
         _raise_if_loop_running("await judge.judged(ticket)")
-        return asyncio.run(self._judge_and_close(ticket))
+        return run_awaitable(self._judge_and_close(ticket))
 
     def judge_all(self, tickets: Iterable[Ticket]) -> Iterator[Verdict]:
         """Judge tickets as they come, with bounded memory.
@@ -74,8 +75,14 @@ class Judge:
             await self.model.aclose()
 
     async def judged(self, ticket: Ticket) -> Verdict:
-        """Judge one ticket: one vote for each decode."""
-        answers = [await self._request_answer(request) for request in self.requests(ticket)]
+        """Judge one ticket: one vote for each decode. Decodes that ask the model the same question share an answer."""
+        known: dict[Decode, JudgeAnswer | MalformedAnswer] = {}
+        answers = []
+        for request in self.requests(ticket):
+            question = distinct_decode(self.model, request.decode)
+            if question not in known:
+                known[question] = await self._request_answer(request)
+            answers.append(known[question])
         return self.verdict(ticket, answers)
 
     async def stream(self, tickets: Iterable[Ticket]) -> AsyncGenerator[Verdict, None]:
@@ -146,13 +153,15 @@ class Judge:
         return answer._replace(margin=completion.margin) if isinstance(answer, JudgeAnswer) else answer
 
 
+def calls_per_ticket(mission: Mission, model: Roller) -> int:
+    """How often a model is asked about each ticket."""
+    return len({distinct_decode(model, decode) for decode in mission.decodes})
+
+
 def _raise_if_loop_running(instead: str) -> None:
     """Raise UsageError inside a running event loop, as in a notebook: asyncio loops can't be nested."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise UsageError("An event loop is already running.", next_step=f"Use: {instead}")
+    if is_loop_running():
+        raise UsageError("An event loop is already running.", next_step=f"Use: {instead}")
 
 
 def _answer_row(answer: JudgeAnswer | MalformedAnswer) -> tuple[str, str]:

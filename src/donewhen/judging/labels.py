@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.files import fsync_folder, read_limited, read_stream, write_atomically
 from donewhen.foundation.locks import locked_folder
 from donewhen.foundation.size_limits import LABEL_LOG
 from donewhen.judging.ticket import Ticket, TicketError
-from donewhen.models.roles import Binary
 
 LOG = "reviews.jsonl"
 LABELLED = "reviewed.jsonl"

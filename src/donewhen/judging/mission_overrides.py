@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.errors import ConfigError
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.vote import Vote
-from donewhen.models.roles import Binary
 
 
 class Override(Protocol):

@@ -8,13 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeGuard
 
-from donewhen.foundation.canonical import refuse_duplicate_keys
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.disk_dict import DiskDict
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.files import read_limited, read_lines
+from donewhen.foundation.json_parsing import parse_json
 from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.size_limits import LABEL_LOG, TICKET_LINE
-from donewhen.models.roles import Binary
 
 LABELS: tuple[Binary, ...] = ("pass", "fail")
 _EVIDENCE_FIELDS = ("per_image", "evidence", "text")
@@ -82,7 +82,7 @@ def parse_ticket(line: bytes | str, where: str, mission: str, *, labelled: bool 
     try:
         # Not json.loads of bytes: that guesses the encoding and accepts unpaired surrogates.
         text = line.decode("utf-8").removeprefix("\ufeff") if isinstance(line, bytes) else line
-        data = json.loads(text, object_pairs_hook=refuse_duplicate_keys)
+        data = parse_json(text, allow_nan=True)
     except (ValueError, RecursionError) as error:
         reason = f"{error.msg} (column {error.colno})" if isinstance(error, json.JSONDecodeError) else str(error)
         advice = "Write one JSON object per line."

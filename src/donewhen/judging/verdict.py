@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.vote import Vote
-from donewhen.models.roles import Binary
 
 
 class Signals(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.judging.answer import JudgeAnswer, MalformedAnswer
-from donewhen.models.roles import Binary
 
 
 class Vote(NamedTuple):

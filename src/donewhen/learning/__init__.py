@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from donewhen.foundation.lazy import lazy_attributes
 
 if TYPE_CHECKING:
+    from donewhen.learning.after.gates_after_run import GatesAfterRun
     from donewhen.learning.after.judge_audit import audit_judge
     from donewhen.learning.after.learn_mission import LearnResult, learn
     from donewhen.learning.after.replay import Replay, replay_run
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from donewhen.learning.running.run_state import RunState
 
 _FILE_OF = {
+    "GatesAfterRun": "after.gates_after_run",
     "Confusion": "measuring.metrics",
     "Estimate": "measuring.metrics",
     "RunEvent": "running.events",
@@ -50,6 +52,7 @@ __getattr__ = lazy_attributes(__name__, _FILE_OF, renamed=_RENAMED)
 __all__ = [
     "Confusion",
     "Estimate",
+    "GatesAfterRun",
     "LearnResult",
     "LearningReport",
     "McNemar",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.evidence.requirements import Requirement, requirements_of
+from donewhen.jobs.evidence.requirements import Requirement, is_runnable, requirements_of
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
@@ -37,8 +37,3 @@ class CallContext(NamedTuple):
             done += 1
 
         return on_progress
-
-
-def is_runnable(requirement: Requirement) -> bool:
-    """Whether the gate can run it, rather than a person."""
-    return requirement.check.kind not in ("manual", "verification")

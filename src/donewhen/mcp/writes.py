@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from donewhen.foundation.errors import DonewhenError, UsageError
+from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.evidence.requirements import Requirement, requirement_for, requirements_of
+from donewhen.jobs.evidence.requirements import Requirement, requirement_for, runnable_requirements
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.ledger.entry_content import Decided
@@ -16,7 +16,7 @@ from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.writing import operation
 from donewhen.mcp.answers import CompletionAnswer, EvidenceAnswer, EvidenceItem, GivenLesson, RestAnswer, StartAnswer
-from donewhen.mcp.call_context import CallContext, is_runnable
+from donewhen.mcp.call_context import CallContext
 from donewhen.mcp.params import AskPersonParams, BlockJobParams, DisputeParams, JobParam, RunEvidenceParams
 from donewhen.mcp.views import evidence_item, evidence_source, gate_views, next_command, reason_views
 
@@ -46,7 +46,7 @@ def run_evidence(call: CallContext, params: RunEvidenceParams) -> EvidenceAnswer
     workspace = call.workspace()
     job = workspace.job(params.job)
     only = None if params.criterion is None else requirement_for(job, params.criterion)
-    chosen = _runnable_requirements(job, only)
+    chosen = runnable_requirements(job, only, by_hand=f'Ask for it: donewhen ask {job.id} --question "…"')
     on_progress = call.progress(job)
     with operation(workspace, create=True):
         collected = collect_evidence(
@@ -115,24 +115,6 @@ def dispute_refusal(call: CallContext, params: DisputeParams) -> RestAnswer:
 def _rest_answer(workspace: Workspace, name: str, entry: Entry, step: str) -> RestAnswer:
     job = workspace.job(name)
     return RestAnswer(job.id, job.status, entry.read_as(Decided).reason, step.format(job=job.id))
-
-
-def _runnable_requirements(job: Job, only: Requirement | None) -> tuple[Requirement, ...]:
-    """Return the requirements that can be run; raise UsageError if there are none: zero checks is not a pass."""
-    chosen = tuple(
-        requirement for requirement in (requirements_of(job) if only is None else (only,)) if is_runnable(requirement)
-    )
-    if chosen:
-        return chosen
-    if only is not None and only.check.kind == "verification":
-        raise UsageError(
-            f"{only.name} has no check of its own: the job's verification decides it.",
-            next_step=f"donewhen run {job.id}",
-        )
-    raise UsageError(
-        f"{only.name if only else job.id} has nothing to run: a person decides it.",
-        next_step=f'Ask for it: donewhen ask {job.id} --question "…"',
-    )
 
 
 def _not_run(workspace: Workspace, job: Job, requirement: Requirement) -> EvidenceItem:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.disk_dict import DiskDict
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.ticket import LABELS, Ticket, TicketError, ticket_of
 from donewhen.missions.table_sources import FILE_COLUMNS, SkippedRow, SourceRow, TableSource
-from donewhen.models.roles import Binary
 
 Role = Literal["label", "text", "group", "cluster"]
 

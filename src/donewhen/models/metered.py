@@ -10,7 +10,17 @@ from typing import Literal, NamedTuple
 from donewhen.foundation.disk_dict import DiskDict
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.models.answer_store import AnswerStore, question_key
-from donewhen.models.roles import Closable, Completion, Model, ModelError, ReflectionRequest, RolloutRequest, Terse
+from donewhen.models.roles import (
+    Closable,
+    Completion,
+    Decode,
+    Model,
+    ModelError,
+    ReflectionRequest,
+    RolloutRequest,
+    Terse,
+    distinct_decode,
+)
 
 Limit = Literal["calls", "tokens", "cost", "seconds", "calls_per_epoch", "tokens_per_epoch", "cost_per_epoch"]
 
@@ -176,6 +186,10 @@ class MeteredModel:
     def reads_reasons(self) -> bool:
         """Whether reflection reads the reasons of verdicts."""
         return self.model.reads_reasons if isinstance(self.model, Terse) else True
+
+    def same_as(self, decode: Decode) -> Decode:
+        """Return what identifies a decode for the model."""
+        return distinct_decode(self.model, decode)
 
     async def aclose(self) -> None:
         """Cancel the calls in flight and close the model."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.errors import DonewhenError
 
-Binary = Literal["pass", "fail"]
 FinishReason = Literal["stop", "length", "refused"]
 
 
@@ -151,6 +151,20 @@ class Priced(Protocol):
 
     @property
     def priced(self) -> bool: ...
+
+
+@runtime_checkable
+class Indifferent(Protocol):
+    """A model whose answers don't depend on all of the sampling parameters."""
+
+    def same_as(self, decode: Decode) -> Decode:
+        """Return the same decode for all decodes that get the same answer to the same ticket."""
+        ...
+
+
+def distinct_decode(model: object, decode: Decode) -> Decode:
+    """Return what identifies a decode for a model: two decodes with the same result are the same question."""
+    return model.same_as(decode) if isinstance(model, Indifferent) else decode
 
 
 @runtime_checkable

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import combinations
 from typing import NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.judging.labels import current_labels, read_label_log
 from donewhen.judging.mission import Mission
 from donewhen.learning.measuring.metrics import Estimate, cohens_kappa, count_confusion, wilson
-from donewhen.models.roles import Binary
 
 
 class PeoplePair(NamedTuple):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.agreement import approval_policy
@@ -26,7 +27,7 @@ from donewhen.review.from_missions import PERSON
 from donewhen.review.items import ReviewItem
 
 REVIEWED = "reviewed"
-Verdict = Literal["pass", "fail"]
+Verdict: TypeAlias = Binary
 
 
 class RecordedVerdict(NamedTuple):

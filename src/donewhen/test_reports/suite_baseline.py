@@ -42,10 +42,34 @@ class SuiteBaseline:
                 next_step=f"Record it with: donewhen baseline --out {path} -- COMMAND",
             ) from error
 
+    def lost_in(self, new: SuiteBaseline) -> tuple[str, ...]:
+        """The tests of this baseline that a newer one does not have, or only as skipped; sorted."""
+        return tuple(sorted((self.executed - new.executed) | (self.skipped - new.skipped - new.executed)))
+
     def save(self, path: str | Path) -> None:
         """Write a baseline file: sorted, one id per line, so that a diff shows what changed."""
         data = {"schema": _SCHEMA, "executed": sorted(self.executed), "skipped": sorted(self.skipped)}
         write_atomically(Path(path), (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+@dataclass(frozen=True)
+class BaselineUpdate:
+    """The outcome of replacing a baseline file."""
+
+    added: int
+    lost: tuple[str, ...]
+    saved: bool
+    """False if tests are lost and the loss was not accepted: the file is unchanged then."""
+
+
+def update_baseline(path: Path, new: SuiteBaseline, *, accept_losses: bool = False) -> BaselineUpdate:
+    """Replace the baseline in a file, unless tests of the old one are lost; a missing file is an empty baseline."""
+    old = SuiteBaseline.load(path) if path.exists() else SuiteBaseline(frozenset())
+    lost = old.lost_in(new)
+    saved = accept_losses or not lost
+    if saved:
+        new.save(path)
+    return BaselineUpdate(len(new.executed - old.executed), lost, saved)
 
 
 def _ids(value: object) -> list[str]:

@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from donewhen.foundation.canonical import refuse_duplicate_keys
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.files import write_atomically
+from donewhen.foundation.json_parsing import parse_json
 from donewhen.models.roles import Completion, FinishReason, Usage
 
 FORMAT = "donewhen/cassette/v1"
@@ -226,7 +226,7 @@ def _line(content: Header | TapeEntry) -> bytes:
 
 def _read(line: bytes, kind: type[S], where: str) -> S:
     try:
-        return msgspec.convert(json.loads(line.decode("utf-8"), object_pairs_hook=refuse_duplicate_keys), kind)
+        return msgspec.convert(parse_json(line.decode("utf-8"), allow_nan=True), kind)
     except (ValueError, RecursionError) as error:
         name = "a valid tape header" if kind is Header else "a valid answer"
         raise CassetteError(f"The line is not {name}: {error}.", where=where, next_step=_RECORD_AGAIN) from error

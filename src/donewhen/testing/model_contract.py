@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from donewhen.foundation.coroutines import run_awaitable
 from donewhen.judging.answer import JudgeAnswer, read_answer
 from donewhen.judging.language import find_language
 from donewhen.models.roles import (
@@ -211,7 +212,7 @@ class ModelContract(ABC):
             finally:
                 await _close(model)
 
-        return asyncio.run(run())
+        return run_awaitable(run())
 
 
 async def _close(model: Model) -> None:

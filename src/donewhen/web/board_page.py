@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple, get_args
 
 from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.plain_text import join_limited
 from donewhen.jobs.board.dashboard_record import recorded_gates
 from donewhen.jobs.board.survey import JobRecord, Survey
 from donewhen.jobs.contract.agreement import AgreementState, approval_policy
@@ -137,7 +138,7 @@ def _next(job: JobRecord, open_jobs: frozenset[str], recorded_step: str) -> str:
         )
     before = [job_id for job_id in job.depends_on if job_id in open_jobs]
     if before:
-        return f"Waits for {', '.join(before[:3])}{' and more' if len(before) > 3 else ''}"
+        return f"Waits for {join_limited(before, 3)}"
     if recorded_step:
         return recorded_step
     return f"donewhen start {job.id}" if job.status == "planned" else f"donewhen complete {job.id}"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from donewhen.adapters.claude_agent_sdk.config import ClaudeAgentSDKClientConfig
 from donewhen.adapters.guard_choice import guard_for, prepare_session
-from donewhen.completion.checking import run_awaitable
 from donewhen.filesystem import HostFilesystem
+from donewhen.foundation.coroutines import run_awaitable
 from donewhen.runtime import Limits
 
 if TYPE_CHECKING:

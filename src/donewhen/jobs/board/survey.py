@@ -37,7 +37,7 @@ from donewhen.jobs.ledger.ledger import verify_chain
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.ids import id_in
-from donewhen.jobs.plan.job import Project, read_job
+from donewhen.jobs.plan.job import Job, Project, read_job
 from donewhen.jobs.plan.workspace import JobPlace, Workspace
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.projection import (
@@ -84,6 +84,12 @@ class Survey(NamedTuple):
     problems: tuple[AgreementProblem, ...]
     unseen: tuple[str, ...] = ()
     """Jobs in progress according to the ledger whose plan is missing or unreadable."""
+
+
+def only_job_in_progress(workspace: Workspace) -> Job | None:
+    """The job in progress; None if there is none, or more than one."""
+    working = [job for job in survey_jobs(workspace).jobs if job.status == "in_progress"]
+    return workspace.job_at(working[0].path) if len(working) == 1 else None
 
 
 def survey_jobs(workspace: Workspace) -> Survey:

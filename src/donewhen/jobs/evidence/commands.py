@@ -24,7 +24,12 @@ from donewhen.jobs.contract.agreement import seal_tightened_terms
 from donewhen.jobs.contract.inputs import Manifest, hash_file, input_manifest, input_manifest_now
 from donewhen.jobs.evidence.file_checks import checked_files, run_file_check
 from donewhen.jobs.evidence.records import CommandRecord, InputList, RecordedProgram, RecordedReport, put_record
-from donewhen.jobs.evidence.requirements import is_required_evidence, requirements_of
+from donewhen.jobs.evidence.requirements import (
+    is_required_evidence,
+    refuse_other_command,
+    requirement_for,
+    requirements_of,
+)
 from donewhen.jobs.evidence.store import EvidenceKey, EvidenceStore
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entry_content import CommandRun, FileCheck, JudgeRun, Ran
@@ -122,7 +127,12 @@ def run_as_evidence(
     again: bool = False,
     timeout: float | None = None,
 ) -> EvidenceRun:
-    """Run a command as evidence for a job and record it; a passed run that is still fresh is reused."""
+    """Run a command as evidence for a job and record it; a passed run that is still fresh is reused.
+
+    Raise UsageError if another check decides the ``criterion``.
+    """
+    if criterion is not None:
+        refuse_other_command(job, requirement_for(job, criterion), argv)
     evidence = _command_text(argv)
     before = run_conditions(workspace, job, argv)
     if not again:

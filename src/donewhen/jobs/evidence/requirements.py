@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from donewhen.foundation.errors import ConfigError, DonewhenError
+from donewhen.foundation.errors import ConfigError, DonewhenError, UsageError
 from donewhen.foundation.process import split_command
 from donewhen.jobs.contract.terms import normal_command
 from donewhen.jobs.plan.criteria import Check, CheckKind, Criterion
@@ -38,6 +39,40 @@ def requirement_for(job: Job, name: str) -> Requirement:
             return _criterion_requirement(job, criterion)
     known = ", ".join(criterion.id for criterion in job.criteria) or "none"
     raise ConfigError(f"{job.id} has no criterion {name!r}. Its criteria: {known}.", where=str(job.path))
+
+
+def is_runnable(requirement: Requirement) -> bool:
+    """Whether a check decides it, rather than a person or the commands of the job."""
+    return requirement.check.kind not in ("manual", "verification")
+
+
+def runnable_requirements(job: Job, only: Requirement | None = None, *, by_hand: str) -> tuple[Requirement, ...]:
+    """Return the requirements that can be run, of all or of ``only`` one.
+
+    Raise UsageError if there are none, because zero checks is not a pass; ``by_hand`` is the next step if a person has
+    to decide.
+    """
+    chosen = tuple(filter(is_runnable, requirements_of(job) if only is None else (only,)))
+    if chosen:
+        return chosen
+    if only is None:
+        raise UsageError(f"{job.id} has no check that can be run.", next_step=by_hand)
+    if only.check.kind == "verification":
+        raise UsageError(
+            f"{only.name} has no check of its own: the job's verification decides it.",
+            next_step=f"donewhen run {job.id}",
+        )
+    raise UsageError(f"{only.name} is checked by hand.", next_step=by_hand)
+
+
+def refuse_other_command(job: Job, requirement: Requirement, argv: Sequence[str]) -> None:
+    """Raise UsageError if a command is run for a requirement that another check decides."""
+    text = shlex.join(argv)
+    if is_runnable(requirement) and requirement.evidence != text:
+        raise UsageError(
+            f"{requirement.name} is decided by `{requirement.evidence}`, not by `{text}`.",
+            next_step=f"donewhen run {job.id} --criterion {requirement.name}",
+        )
 
 
 def is_required_evidence(job: Job, evidence: str, kind: CheckKind = "run") -> bool:

@@ -6,10 +6,10 @@ left out, and the rest is scaled to 100. Placeholders and template text earn not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
+from donewhen.foundation.plain_text import join_limited
 from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.lessons.lesson_use import LessonFact
 from donewhen.jobs.plan.criteria import is_placeholder
@@ -153,7 +153,7 @@ def _lessons(facts: Facts) -> Component:
     if lessons.given:
         unanswered = [lesson for lesson in lessons.given if lesson not in lessons.answered]
         answered = f"{len(lessons.answered)} of {len(lessons.given)} given lesson(s) answered"
-        answered += f", not {_short_list(unanswered)}" if unanswered else ""
+        answered += f", not {join_limited(unanswered, _MAX_LISTED)}" if unanswered else ""
         parts.append((len(lessons.answered) / len(lessons.given), answered))
     if not parts:
         why = f"not required{f': {exempt}' if exempt else ''}"
@@ -164,13 +164,8 @@ def _lessons(facts: Facts) -> Component:
 
 def _captured(lessons: LessonFact) -> tuple[float, str]:
     if lessons.kept:
-        return 1.0, f"captured {_short_list(lessons.kept)}"
+        return 1.0, f"captured {join_limited(lessons.kept, _MAX_LISTED)}"
     return 0.0, "no lesson captured" + (f": {lessons.lacking[-1]}" if lessons.lacking else "")
-
-
-def _short_list(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
-    return ", ".join(names[:_MAX_LISTED]) + more
 
 
 def _execution_log(facts: Facts) -> Component:

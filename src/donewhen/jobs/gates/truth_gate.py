@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.plain_text import join_limited, one_line
 from donewhen.jobs.evidence.requirements import VERIFICATION
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, State
 from donewhen.jobs.gates.facts import Facts
@@ -61,10 +61,11 @@ def _test_suite_reasons(facts: Facts) -> Iterator[GateReason]:
         yield GateReason(GateCode.REPORT_CONFIG_CHANGED, message, name)
     for suite in facts.suites:
         if suite.lost:
-            message = f"{len(suite.lost)} test(s) are missing from `{suite.evidence}`: {_short_list(suite.lost)}."
+            names = join_limited(suite.lost, _MAX_LISTED)
+            message = f"{len(suite.lost)} test(s) are missing from `{suite.evidence}`: {names}."
             yield GateReason(GateCode.REPORT_TESTS_LOST, message)
         if suite.skipped:
-            names = _short_list(suite.skipped)
+            names = join_limited(suite.skipped, _MAX_LISTED)
             message = f"{len(suite.skipped)} test(s) that used to run are skipped in `{suite.evidence}`: {names}."
             yield GateReason(GateCode.REPORT_TESTS_SKIPPED, message)
 
@@ -139,11 +140,6 @@ def status_sentence(status: EvidenceStatus) -> str:
 def _where(facts: Facts, status: EvidenceStatus) -> str | None:
     line = next((criterion.line for criterion in facts.job.criteria if criterion.id == status.requirement.name), None)
     return f"{facts.where}:{line}" if line else facts.where
-
-
-def _short_list(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
-    return ", ".join(names[:_MAX_LISTED]) + more
 
 
 def _next(facts: Facts, reasons: list[GateReason]) -> str | None:

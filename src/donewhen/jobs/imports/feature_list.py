@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from donewhen.foundation.canonical import digest, refuse_duplicate_keys
+from donewhen.foundation.canonical import digest
 from donewhen.foundation.errors import UsageError
+from donewhen.foundation.json_parsing import parse_json
 from donewhen.foundation.plain_text import one_line, visible_text
 from donewhen.jobs.imports.items import (
     USUAL_PRIORITY,
@@ -71,7 +72,7 @@ def _list(text: SourceText) -> ReadSource:
 
 def _entries(text: SourceText) -> list[Any]:
     try:
-        data = json.loads(text.text, object_pairs_hook=refuse_duplicate_keys, parse_constant=_refuse_constant)
+        data = parse_json(text.text)
     except json.JSONDecodeError as error:
         raise UsageError(
             f"The file is not JSON: {error.msg}.", where=f"{text.where}:{error.lineno}:{error.colno}"
@@ -92,10 +93,6 @@ def _entries(text: SourceText) -> list[Any]:
         raise UsageError(f"The list of features was not found: the JSON {message}.", where=text.where)
     entries: list[Any] = data[lists[0]]
     return entries
-
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is not a JSON value")
 
 
 def _feature(feature: Mapping[str, Any], where: str, findings: list[ImportFinding]) -> ImportItem | None:

@@ -15,7 +15,8 @@ from typing import Literal, NamedTuple
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.files import read_regular
 from donewhen.foundation.locks import locked
-from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.plain_text import join_limited, one_line
+from donewhen.foundation.process import split_command
 from donewhen.foundation.size_limits import PLAN_FILE
 from donewhen.jobs.imports import backlog, feature_list, openspec, spec_kit
 from donewhen.jobs.imports.drafting import draft_job
@@ -103,6 +104,8 @@ def import_jobs(
     watch: Watch = lambda _done, _all: None,
 ) -> ImportResult:
     """Create a job for every new item of a source; with ``dry_run``, only return what would be created."""
+    for command in commands:
+        split_command(command)
     gathered = gather_source(source, kind)
     imported = _read_items(gathered)
     if not imported.items:
@@ -272,8 +275,7 @@ def _describe_change(workspace: Workspace, before: _ImportedBefore, item: Import
 
 
 def _list_some(texts: Sequence[str]) -> str:
-    listed = ", ".join(repr(one_line(text, 80)) for text in texts[:_MAX_LISTED])
-    return listed + (f" and {len(texts) - _MAX_LISTED} more" if len(texts) > _MAX_LISTED else "")
+    return join_limited([repr(one_line(text, 80)) for text in texts], _MAX_LISTED)
 
 
 def _removed_items(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
+from donewhen.foundation.plain_text import join_limited
 from donewhen.jobs.imports.items import ImportFinding, ImportItem
 from donewhen.jobs.ledger.finding_codes import FindingCode
 
+_MAX_LISTED = 6
 
-class OrderedItems(NamedTuple):
+
+@dataclass(frozen=True)
+class OrderedItems:
     """The items, each after its dependencies; invalid dependencies are removed and reported."""
 
     items: tuple[ImportItem, ...]
@@ -34,7 +38,7 @@ def order_items(items: Sequence[ImportItem], known: Collection[str] = ()) -> Ord
     for group in _groups(edges):
         members = set(group)
         if len(group) > 1:
-            names = ", ".join(by_key[key].name for key in group[:6]) + (" …" if len(group) > 6 else "")
+            names = join_limited([by_key[key].name for key in group], _MAX_LISTED)
             message = f"{len(group)} items depend on each other in a cycle ({names})"
             findings.append(_finding(message, by_key[group[0]]))
         for key in group:

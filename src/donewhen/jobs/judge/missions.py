@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.contract.agreement import Seal, project_seal
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 ACCEPTED = "accept_guidance"
 
 
-class AcceptedGuidance(NamedTuple):
+@dataclass(frozen=True)
+class AcceptedGuidance:
     """The guidance that the gates use: a step of a mission, and the hash of what a judge sees of it."""
 
     step: int

@@ -6,8 +6,9 @@ It is valid for the work that they reviewed. After a change, the criterion needs
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.agreement import approval_policy
@@ -23,7 +24,6 @@ from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.parents import mark_parents_in_progress
 from donewhen.jobs.record.writing import operation, writing
 
-OverrideVerdict = Literal["pass", "fail"]
 _OVERRIDABLE = ("run", "file", "judge", "verification")
 
 
@@ -71,7 +71,7 @@ def override_gate(
     workspace: Workspace,
     job: Job,
     criterion: str,
-    verdict: OverrideVerdict,
+    verdict: Binary,
     reason: str,
     approval: Approval,
     *,
@@ -96,7 +96,7 @@ def _override(
     workspace: Workspace,
     job: Job,
     requirement: Requirement,
-    verdict: OverrideVerdict,
+    verdict: Binary,
     reason: str,
     approval: Approval,
     seen: str | None,

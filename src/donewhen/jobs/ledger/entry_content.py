@@ -7,13 +7,13 @@ type is an error. The bytes of an entry, and so its hash, never depend on these 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
+from donewhen.foundation.binary import Binary
 from donewhen.jobs.ledger.terms_content import DecidedTerms, Terms, refuse_newer_terms
 
-Binary = Literal["pass", "fail"]
 Files: TypeAlias = dict[str, str | None]
 """Paths with the hashes of their contents; None for a file that is missing."""
 

@@ -29,6 +29,7 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.files import TooLargeError, fsync_folder, read_limited
 from donewhen.foundation.locks import locked
 from donewhen.foundation.size_limits import LEDGER_CHAIN, LEDGER_LINE, too_large_text
+from donewhen.foundation.typed_content import content_as
 from donewhen.jobs.ledger.entry_content import EntryContent, decode_content
 from donewhen.jobs.ledger.versions import NewerVersionError
 
@@ -104,9 +105,7 @@ class Entry:
 
     def read_as(self, kind: builtins.type[_T]) -> _T:
         """The content, for a caller who knows its kind."""
-        if not isinstance(self.content, kind):
-            raise TypeError(f"Entry {self.seq} is {self.content.__class__.__name__}, not {kind.__name__}.")
-        return self.content
+        return content_as(self.content, kind, "Entry", self.seq)
 
     def as_dict(self) -> dict[str, Any]:
         """The entry as plain values, for JSON output."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 
-from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.plain_text import shorten
 from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.lessons.lesson_file import Lesson, LessonError, one_paragraph, read_lessons, words_in
@@ -50,6 +50,25 @@ def lessons_for(workspace: Workspace, job: Job, entries: Sequence[Entry]) -> tup
         refresh_lesson_index(workspace)
     matches = rank_lessons(others, lesson_query_for(workspace, job, others), lesson_usage(workspace).used)
     return tuple([match for match in matches if match.relevant][:MAX_SUGGESTIONS])
+
+
+def search_lessons(
+    workspace: Workspace, words: Sequence[str] = (), *, tags: Sequence[str] = (), job: Job | None = None
+) -> tuple[LessonMatch, ...]:
+    """Find lessons, best match first: by words, among those with one of the tags, or on behalf of a job.
+
+    The words of the job are used only if none are given. Raise UsageError if there is nothing to search for.
+    """
+    if not (words or tags or job):
+        raise UsageError("Give words to search for, --tag or --job.", next_step="donewhen lessons list")
+    lessons = read_lessons(workspace)
+    wanted = frozenset(tag.casefold() for tag in tags)
+    chosen = [lesson for lesson in lessons if not wanted or wanted & {tag.casefold() for tag in lesson.tags}]
+    query = lesson_query_for(workspace, job, lessons) if job is not None else LessonQuery()
+    query = query._replace(words=query_words(*words) if words else query.words, tags=query.tags | wanted)
+    if words and not query.words:
+        raise UsageError("These words are too common to search for.", next_step="Give a more specific word.")
+    return tuple(rank_lessons(chosen, query, lesson_usage(workspace).used))
 
 
 def lesson_query_for(workspace: Workspace, job: Job, lessons: Sequence[Lesson]) -> LessonQuery:

@@ -16,6 +16,7 @@ from donewhen.foundation.errors import UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.locks import locked_folder
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.process import split_command
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.ids import Prefix, id_in, next_id, slug
 from donewhen.jobs.plan.job import Job, Stakes
@@ -51,13 +52,17 @@ def create_project(folder: Path, title: str, *, form: Form = "small", clock: Clo
     return workspace
 
 
+DEFAULT_OUTPUTS = ("outputs/primary.md",)
+"""The output of a job that names none."""
+
+
 class NewJob(NamedTuple):
     """The content of a new job; everything else has default values."""
 
     title: str
     stakes: Stakes = "normal"
     depends_on: Sequence[str] = ()
-    outputs: Sequence[str] = ("outputs/primary.md",)
+    outputs: Sequence[str] = DEFAULT_OUTPUTS
     inputs: Sequence[str] = ()
     commands: Sequence[str] = ()
     criteria: Sequence[str] = ()
@@ -74,13 +79,18 @@ def add_job(
     *,
     stakes: Stakes = "normal",
     depends_on: Sequence[str] = (),
-    outputs: Sequence[str] = ("outputs/primary.md",),
+    outputs: Sequence[str] = DEFAULT_OUTPUTS,
     inputs: Sequence[str] = (),
     commands: Sequence[str] = (),
     criteria: Sequence[str] = (),
     workstream: str | None = None,
 ) -> Job:
-    """Create a job. In the big form it goes into a workstream (by id or title), which is created if missing."""
+    """Create a job. In the big form it goes into a workstream (by id or title), which is created if missing.
+
+    Raise UsageError if one of the ``commands`` can't be split into words.
+    """
+    for command in commands:
+        split_command(command)
     new = NewJob(_checked_title(title), stakes, depends_on, outputs, inputs, commands, criteria)
     with workspace.locked(workspace.project_file):
         new = new._replace(depends_on=tuple(workspace.place(name).id for name in depends_on))

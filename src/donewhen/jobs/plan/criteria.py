@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.foundation.plain_text import plain_text
+from donewhen.foundation.plain_text import one_line, plain_text
 from donewhen.foundation.process import split_command
 from donewhen.jobs.plan.frontmatter import LINE_END
 
@@ -178,6 +178,17 @@ def parse_check(text: str, where: str) -> Check:
         where=where,
         next_step="Write: run CMD, file PATH [matches /RE/ | schema PATH | rows >= N], judge:MISSION, or manual.",
     )
+
+
+def criterion_item(text: str, where: str) -> str:
+    """A criterion, given as ``TEXT`` or ``TEXT :: CHECK``, as it is written in a plan; raise an error if invalid."""
+    words, _, check = (one_line(part, 2000) for part in text.partition("::"))
+    if not words:
+        raise UsageError(f"The criterion {text!r} has no text.")
+    if not check:
+        return words
+    parse_check(check, where)
+    return f"{words}\n  check: {check}"
 
 
 def is_placeholder(text: str) -> bool:

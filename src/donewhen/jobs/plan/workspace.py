@@ -21,6 +21,7 @@ from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.files import read_limited, read_regular, sweep_temporary_files, write_atomically
 from donewhen.foundation.locks import locked
+from donewhen.foundation.plain_text import join_limited
 from donewhen.foundation.size_limits import PLAN_FILE, SizeLimit
 from donewhen.jobs.ledger.ledger import Ledger
 from donewhen.jobs.plan.document import Document, parse_document, rewrite_fields
@@ -29,6 +30,7 @@ from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.job import Job, Project, read_job, read_project
 
 PLAN = "plan.md"
+_MAX_LISTED = 5
 
 Form = Literal["small", "big"]
 _T = TypeVar("_T")
@@ -252,7 +254,7 @@ def find_workspace(start: Path, *, clock: Clock = SYSTEM_CLOCK) -> Workspace:
         if len(inside) == 1:
             return Workspace(inside[0], "big", clock)
         if inside:
-            names = ", ".join(path.name for path in inside[:5])
+            names = join_limited([path.name for path in inside], _MAX_LISTED)
             raise WorkspaceError(
                 f"There are {len(inside)} projects here: {names}.",
                 where=str(folder),
@@ -284,7 +286,7 @@ def _single_match(name: str, places: list[JobPlace], workspace: Workspace) -> Jo
         return places[0]
     if not places:
         raise UsageError(f"There is no job {name!r}.", where=str(workspace.root), next_step="donewhen status")
-    names = ", ".join(workspace.where(place.path.parent) for place in places[:5])
+    names = join_limited([workspace.where(place.path.parent) for place in places], _MAX_LISTED)
     raise UsageError(f"{name!r} matches {len(places)} jobs: {names}.", next_step="Give the full id.")
 
 

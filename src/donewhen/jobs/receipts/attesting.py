@@ -9,6 +9,7 @@ from typing import Any
 
 from donewhen import __version__
 from donewhen.foundation.git import git
+from donewhen.foundation.plain_text import join_limited
 from donewhen.foundation.secrets import redact_secrets
 from donewhen.jobs.contract.agreement import approval_policy, job_agreement, project_agreement
 from donewhen.jobs.contract.inputs import output_manifest
@@ -72,8 +73,7 @@ def _refuse_changed_outputs(workspace: Workspace, job: Job, completed: Entry, wh
     before, now = completed.read_as(Completed).outputs or {}, output_manifest(workspace, job).files
     changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     if changed:
-        more = f" and {len(changed) - _MAX_LISTED} more" if len(changed) > _MAX_LISTED else ""
-        names = f"{', '.join(changed[:_MAX_LISTED])}{more}"
+        names = join_limited(changed, _MAX_LISTED)
         message = f"{job.id} can't be attested: these outputs changed after it was done: {names}."
         raise AttestationError(FindingCode.OUTPUT_CHANGED, message, where=where)
 

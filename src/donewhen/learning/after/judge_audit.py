@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.errors import DonewhenError
 from donewhen.judging.guidance import Guidance
 from donewhen.judging.judge import Judge
@@ -19,7 +20,6 @@ from donewhen.learning.measuring.metrics import mcnemar, measure
 from donewhen.learning.measuring.ticket_reader import TicketReader
 from donewhen.learning.measuring.word_baseline import Learn, majority_baseline, out_of_fold_predictions
 from donewhen.models.metered import MeteredModel
-from donewhen.models.roles import Binary
 
 
 async def audit_judge(

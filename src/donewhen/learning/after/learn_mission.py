@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
+from donewhen.foundation.coroutines import run_awaitable
+from donewhen.foundation.errors import ExitCode
 from donewhen.foundation.files import write_atomically
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
 from donewhen.judging.mission_budget import open_answer_store
+from donewhen.learning.after.gates_after_run import GatesAfterRun, update_gates
 from donewhen.learning.after.report_building import build_report
 from donewhen.learning.after.report_data import LearningReport, report_to_json
 from donewhen.learning.running.artifacts import write_artifacts
@@ -36,7 +38,8 @@ from donewhen.models.metered import MeteredModel
 from donewhen.models.roles import Model
 
 
-class LearnResult(NamedTuple):
+@dataclass(frozen=True)
+class LearnResult:
     """The result of a run."""
 
     prepared: PreparedRun
@@ -46,6 +49,13 @@ class LearnResult(NamedTuple):
     """The mission's new guidance; None if nothing was learned or it was not adopted."""
     problem: GuidanceError | None = None
     """Why the learned guidance was not adopted."""
+    gates: GatesAfterRun | None = None
+    """What the gates of the mission's project use now; None if no gate uses the mission."""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """GATE_FAILED if no answer of reflection was usable, which is not the same as nothing to learn."""
+        return ExitCode.GATE_FAILED if self.state.status == "no_usable_reflection" else ExitCode.PASS
 
 
 def learn(
@@ -53,7 +63,8 @@ def learn(
 ) -> LearnResult:
     """Execute a run. If it is interrupted, all events so far are kept, and ``resume`` continues from there.
 
-    The learned guidance becomes the mission's guidance, unless ``adopting`` is False.
+    The learned guidance becomes the mission's guidance, unless ``adopting`` is False. The gates of its project use it
+    at once if ``judge.trial_accepts`` was agreed and the trials of the run cover it.
     """
     with lock_runs(mission), open_answer_store(mission) as answers:
         prepared = prepare_run(mission, model) if resume is None else prepare_resumed_run(mission, model, resume)
@@ -61,7 +72,7 @@ def learn(
         metered = metered_model_for(prepared, model, answers)
         learner = Learner(prepared.mission, prepared.reader, prepared.splits, metered, log, prepared.manifest, watcher)
         try:
-            asyncio.run(_run_and_close(learner, metered))
+            run_awaitable(_run_and_close(learner, metered))
         except BaseException:
             with suppress(OSError):
                 # Don't hide the original error: the files can be rebuilt from the events.
@@ -86,7 +97,8 @@ def learn(
                 where=str(prepared.folder),
                 next_step="Free disk space, then: donewhen learn --resume",
             ) from error
-    return LearnResult(prepared, learner.state, report, guidance, problem)
+    gates = update_gates(mission, prepared, guidance)
+    return LearnResult(prepared, learner.state, report, guidance, problem, gates)
 
 
 async def _run_and_close(learner: Learner, metered: MeteredModel) -> None:

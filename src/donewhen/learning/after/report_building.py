@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.guidance import FIRST, Guidance
 from donewhen.judging.mission import Mission
@@ -39,7 +40,6 @@ from donewhen.learning.reflection.hypotheses import PooledHypothesis, missing_su
 from donewhen.learning.reflection.rejections import MEANINGS
 from donewhen.learning.running.run_folders import PreparedRun
 from donewhen.learning.running.run_state import EpochState, RunState, initial_guidance_of
-from donewhen.models.roles import Binary
 
 _RESAMPLES = 2000
 _EXAMPLES = 5

@@ -8,12 +8,12 @@ from typing import Literal
 
 import msgspec
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.files import read_limited
 from donewhen.foundation.size_limits import RUN_REPORT
 from donewhen.learning.measuring.metrics import Estimate, McNemar, Measures, PairedResult
 from donewhen.learning.reflection.unlearnable import ReasonCode
 from donewhen.learning.running.run_folders import REPORT
-from donewhen.models.roles import Binary
 
 SCHEMA = "donewhen/learning-report/v1"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from donewhen.foundation.binary import Binary
 from donewhen.learning.measuring.ticket_reader import TicketReader
 from donewhen.learning.measuring.word_baseline import MOST_TICKETS, Learn, Predict, word_count_baseline
-from donewhen.models.roles import Binary
 
 
 def word_count_baseline_by_key(reader: TicketReader) -> Learn:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from donewhen.models.roles import Binary
+from donewhen.foundation.binary import Binary
 
 Z95 = 1.959963984540054
 

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.canonical import digest_of
 from donewhen.judging.mission_settings import Split
-from donewhen.models.roles import Binary
 
 Part = Literal["train", "validation", "test"]
 PARTS: tuple[Part, ...] = ("train", "validation", "test")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.judging.guidance import Op
 from donewhen.judging.mission_settings import Trial
 from donewhen.learning.measuring.metrics import paired_bootstrap
-from donewhen.models.roles import Binary
 
 TrialReason = Literal[
     "better", "no_worse", "too_few_tickets", "more_errors", "more_false_releases", "not_better", "not_sure"

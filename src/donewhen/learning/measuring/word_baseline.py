@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import exp, log, sqrt
 from typing import NamedTuple
 
-from donewhen.models.roles import Binary
+from donewhen.foundation.binary import Binary
 
 Predict = Callable[[str], Binary]
 Learn = Callable[[Iterable[tuple[str, Binary]]], Predict]

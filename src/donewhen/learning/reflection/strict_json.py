@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
-from donewhen.foundation.canonical import DuplicateKeyError, canonical_json, refuse_duplicate_keys
+from donewhen.foundation.canonical import canonical_json
+from donewhen.foundation.json_parsing import DuplicateKeyError, parse_json
 from donewhen.foundation.plain_text import one_line
 from donewhen.learning.reflection.rejections import AnswerReason
 
@@ -14,7 +15,8 @@ _FENCE = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)\n?```", re.DOTALL)
 _MAX_DETAIL_CHARS = 300
 
 
-class UnusableAnswer(NamedTuple):
+@dataclass(frozen=True)
+class UnusableAnswer:
     """Why an answer as a whole can't be used."""
 
     reason: AnswerReason
@@ -26,9 +28,7 @@ def read_json_object(text: str) -> dict[str, Any] | UnusableAnswer:
     stripped = text.strip()
     fenced = _FENCE.fullmatch(stripped)
     try:
-        data = json.loads(
-            fenced[1] if fenced else stripped, object_pairs_hook=refuse_duplicate_keys, parse_constant=_reject_constant
-        )
+        data = parse_json(fenced[1] if fenced else stripped)
     except DuplicateKeyError as error:
         return UnusableAnswer("duplicate_key", str(error))
     except (ValueError, RecursionError) as error:
@@ -41,7 +41,3 @@ def read_json_object(text: str) -> dict[str, Any] | UnusableAnswer:
     except (ValueError, RecursionError) as error:
         return UnusableAnswer("not_json", one_line(f"{error}: {text}", _MAX_DETAIL_CHARS))
     return data
-
-
-def _reject_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")

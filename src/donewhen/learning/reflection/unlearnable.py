@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from donewhen.models.roles import Binary
+from donewhen.foundation.binary import Binary
 
 ReasonCode = Literal["reflection_no_evidence_after_gt", "budget_exhausted", "suspected_label_noise", "policy_question"]
 

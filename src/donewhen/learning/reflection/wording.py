@@ -7,10 +7,10 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.plain_text import plain_text
 from donewhen.judging.language import Language
 from donewhen.learning.reflection.rejections import ItemReason
-from donewhen.models.roles import Binary
 
 Polarity = Literal["pass", "fail", "both", "none"]
 

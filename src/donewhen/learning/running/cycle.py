@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -143,7 +144,7 @@ class ReflectionCycles:
                 "no_evidence": list(decision.no_evidence),
                 "analysis": decision.analysis,
                 "rejections": [rejection.as_dict() for rejection in decision.rejections],
-                "unusable": parsed._asdict() if isinstance(parsed, UnusableAnswer) else None,
+                "unusable": asdict(parsed) if isinstance(parsed, UnusableAnswer) else None,
             }
 
         decided = (await self._step("decided", ask)).read_as(CasesDecided)
@@ -184,7 +185,7 @@ class ReflectionCycles:
                 "covered": sorted(proposal.covered),
                 "analysis": proposal.analysis,
                 "rejections": [rejection.as_dict() for rejection in proposal.rejections],
-                "unusable": parsed._asdict() if isinstance(parsed, UnusableAnswer) else None,
+                "unusable": asdict(parsed) if isinstance(parsed, UnusableAnswer) else None,
             }
 
         proposed = (await self._step("proposed", ask)).read_as(ChangesProposed)

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from donewhen.foundation.binary import Binary
 from donewhen.judging.guidance import GuidanceChange, RuleMeta
 from donewhen.learning.reflection.hypotheses import PooledHypothesis
-from donewhen.models.roles import Binary
 
 
 class EventContent(msgspec.Struct, frozen=True, kw_only=True):

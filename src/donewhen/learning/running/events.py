@@ -17,6 +17,7 @@ from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.files import read_lines
 from donewhen.foundation.size_limits import RUN_EVENT
+from donewhen.foundation.typed_content import content_as
 from donewhen.learning.running.event_content import EventContent, decode_content
 
 EventType = Literal[
@@ -70,9 +71,7 @@ class RunEvent:
 
     def read_as(self, kind: builtins.type[_T]) -> _T:
         """The content, for a caller who knows its kind."""
-        if not isinstance(self.content, kind):
-            raise TypeError(f"Event {self.number} is {self.content.__class__.__name__}, not {kind.__name__}.")
-        return self.content
+        return content_as(self.content, kind, "Event", self.number)
 
     @property
     def substance(self) -> tuple[str, bytes]:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from donewhen.judging.guidance import Guidance
-from donewhen.judging.judge import Judge
+from donewhen.judging.judge import Judge, calls_per_ticket
 from donewhen.judging.mission import Mission
 from donewhen.learning.measuring.splits import Splits
 from donewhen.learning.measuring.ticket_reader import TicketReader
@@ -68,7 +68,7 @@ class Learner:
         self._recorder.record("run_started", self._manifest)
         first = self.state.guidance
         # Reserve calls to judge the test tickets at the end.
-        self._metered.meter.reserved = len(self._splits.test) * len(self._mission.decodes)
+        self._metered.meter.reserved = len(self._splits.test) * calls_per_ticket(self._mission, self._metered)
         with suppress(BudgetStop):
             await self._evaluate("before", first)
             quiet = 0

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from donewhen import __version__
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.clock import Clock
+from donewhen.foundation.errors import UsageError
 from donewhen.foundation.files import read_limited
 from donewhen.foundation.locks import LockedError, locked
 from donewhen.foundation.size_limits import CODE
 from donewhen.judging.guidance import Guidance, GuidanceError
+from donewhen.judging.judge import calls_per_ticket
 from donewhen.judging.mission import Mission
 from donewhen.judging.mission_budget import RUNS, spending_limits
 from donewhen.judging.mission_overrides import NamedOverride, load_overrides
@@ -36,7 +39,8 @@ EVENTS = "events.jsonl"
 REPORT = "report.json"
 
 
-class PreparedRun(NamedTuple):
+@dataclass(frozen=True)
+class PreparedRun:
     """Everything that a run starts from."""
 
     folder: Path
@@ -79,6 +83,25 @@ def unfinished_run(mission: Mission) -> Path | None:
     return started[-1] if started and not (is_over(started[-1]) and (started[-1] / REPORT).is_file()) else None
 
 
+def run_to_resume(mission: Mission, name: str | None = None) -> Path:
+    """The run with this name, or the newest run if it was interrupted; raise UsageError if there is none."""
+    if name is not None:
+        return find_run(mission, name)
+    folder = unfinished_run(mission)
+    if folder is None:
+        newest = find_run(mission, None)
+        over = " It has ended." if is_over(newest) else ""
+        raise UsageError(
+            f"There is no interrupted run. The newest run is {newest.name}.{over}", next_step="donewhen learn"
+        )
+    return folder
+
+
+def has_new_run(mission: Mission, earlier: Container[Path]) -> bool:
+    """Whether a run has recorded events that is not one of the ``earlier`` ones."""
+    return any(first_event(folder / EVENTS) is not None for folder in run_folders(mission) if folder not in earlier)
+
+
 def run_state_of(folder: Path) -> RunState:
     """The state of a run, folded from its events."""
     return fold_events(each_event(folder / EVENTS))
@@ -111,7 +134,7 @@ def prepare_run(mission: Mission, model: Model) -> PreparedRun:
     """Prepare a new run: read and split the tickets, and build the manifest."""
     reader = TicketReader(mission)
     splits = split_tickets(reader.members, mission.settings.split, mission.settings.seed)
-    _check_splits(mission, splits)
+    _check_splits(mission, model, splits)
     # Checked first, so that an error leaves no empty folder.
     spending_limits(mission, model)
     folder = _new_folder(mission)
@@ -214,13 +237,12 @@ def _with_settings(mission: Mission, manifest: Mapping[str, Any], folder: Path) 
     return mission._replace(settings=settings, overrides=load_overrides(settings.overrides, mission.folder))
 
 
-def _check_splits(mission: Mission, splits: Splits) -> None:
+def _check_splits(mission: Mission, model: Model, splits: Splits) -> None:
     if not splits.train:
         raise RunError(
             "The training split is empty.", where=str(mission.folder), next_step="Check [split] in mission.toml."
         )
-    decodes = len(mission.decodes)
-    required = 2 * len(splits.test) * decodes
+    required = 2 * len(splits.test) * calls_per_ticket(mission, model)
     calls = mission.settings.budget.calls
     if calls is not None and calls <= required:
         raise RunError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.mission import Mission
 from donewhen.judging.verdict import Verdict
@@ -15,7 +16,6 @@ from donewhen.learning.measuring.ticket_reader import TicketReader
 from donewhen.learning.reflection.hypotheses import opposed_pairs
 from donewhen.learning.reflection.unlearnable import QueuedTicket, ReasonCode
 from donewhen.learning.running.recorder import RunRecorder
-from donewhen.models.roles import Binary
 
 
 class UnlearnedQueue:

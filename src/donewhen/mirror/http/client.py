@@ -17,7 +17,7 @@ from donewhen.mirror.http.address import Address
 from donewhen.mirror.http.errors import UnavailableError, UncertainError
 from donewhen.mirror.http.refusals import refusal_error
 from donewhen.mirror.http.response_cache import CachedResponse, ResponseCache
-from donewhen.mirror.http.retry import ATTEMPTS, RetryWait, backoff_seconds, next_page, wait_before_retry
+from donewhen.mirror.http.retry import ATTEMPTS, RetryWait, next_page, wait_after_failure, wait_before_retry
 from donewhen.mirror.http.transport import HttpResponse, HttpTransport, NoResponse, Transport
 
 API_VERSION = "2022-11-28"
@@ -82,7 +82,7 @@ class Client:
 
     def pause(self, attempt: int) -> None:
         """Sleep before the next attempt."""
-        self.sleep(backoff_seconds(attempt, self.jitter()))
+        self.sleep(wait_after_failure(attempt, self.jitter()))
 
     def _url(self, path: str, query: Mapping[str, str | int]) -> str:
         return f"{self.address.api}{path}{f'?{urlencode(query)}' if query else ''}"
@@ -152,7 +152,7 @@ class Client:
         if failure.hopeless or attempt >= ATTEMPTS:
             step = "Check the address (GITHUB_API_URL, github.api_url) and the network, then retry: nothing is lost."
             raise UnavailableError(f"The request failed: {failure.why}.", where=where, next_step=step) from failure
-        self.sleep(backoff_seconds(attempt, self.jitter()))
+        self.sleep(wait_after_failure(attempt, self.jitter()))
 
     def _wait(self, wait: RetryWait, attempt: int) -> None:
         if not wait.limited:

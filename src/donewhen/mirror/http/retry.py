@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import email.utils
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
+from donewhen.foundation.retrying import backoff_seconds, retry_after_seconds
 from donewhen.mirror.http.transport import HttpResponse
 
 ATTEMPTS = 5
@@ -16,7 +16,8 @@ _A_MINUTE = 60.0
 _LONGEST_BACKOFF = 30.0
 
 
-class RetryWait(NamedTuple):
+@dataclass(frozen=True)
+class RetryWait:
     """How long to wait before the retry. ``limited``: a rate limit rejected the request unprocessed."""
 
     seconds: float
@@ -27,7 +28,7 @@ class RetryWait(NamedTuple):
 def wait_before_retry(answer: HttpResponse, attempt: int, now: float, jitter: float) -> RetryWait | None:
     """Return the wait before a retry, or None. ``now`` is a Unix timestamp, ``jitter`` is between 0 and 1."""
     if answer.status in (403, 429):
-        asked = _seconds(answer.headers.get("retry-after"), now)
+        asked = retry_after_seconds(answer.headers.get("retry-after"), now)
         if asked is not None:
             return RetryWait(max(_LEAST, asked), "GitHub asked for a pause", limited=True)
         reset = answer.headers.get("x-ratelimit-reset", "")
@@ -38,13 +39,14 @@ def wait_before_retry(answer: HttpResponse, attempt: int, now: float, jitter: fl
             return RetryWait(_A_MINUTE * 2 ** (attempt - 1), "GitHub's secondary rate limit was hit", limited=True)
         return None
     if answer.status >= 500 or answer.status == 408:
-        return RetryWait(backoff_seconds(attempt, jitter), f"server error (status {answer.status})", limited=False)
+        seconds = wait_after_failure(attempt, jitter)
+        return RetryWait(seconds, f"server error (status {answer.status})", limited=False)
     return None
 
 
-def backoff_seconds(attempt: int, jitter: float) -> float:
-    """Return the wait of an exponential backoff with jitter."""
-    return min(_LONGEST_BACKOFF, 2.0 ** (attempt - 1)) * (0.5 + jitter / 2)
+def wait_after_failure(attempt: int, jitter: float) -> float:
+    """Return the wait after a failure on the server's side or on the way to it."""
+    return backoff_seconds(attempt, jitter, first=_LEAST, longest=_LONGEST_BACKOFF)
 
 
 def next_page(headers: Mapping[str, str]) -> str | None:
@@ -55,16 +57,3 @@ def next_page(headers: Mapping[str, str]) -> str | None:
         if 'rel="next"' in relations and address.startswith("<") and address.endswith(">"):
             return address[1:-1]
     return None
-
-
-def _seconds(retry_after: str | None, now: float) -> float | None:
-    if retry_after is None:
-        return None
-    try:
-        return max(0.0, float(retry_after))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(retry_after).timestamp() - now)
-    except (TypeError, ValueError):
-        return None

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from donewhen.foundation.canonical import refuse_duplicate_keys
 from donewhen.foundation.files import read_regular
+from donewhen.foundation.json_parsing import parse_json
 from donewhen.foundation.size_limits import ISSUE_MAP
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.mirror.http.errors import MirrorError
@@ -100,7 +100,7 @@ def read_map(workspace: Workspace) -> IssueMap:
     except OSError as error:
         raise _broken_map(workspace, f"can't be read: {error.strerror}") from error
     try:
-        data = json.loads(raw, object_pairs_hook=refuse_duplicate_keys)
+        data = parse_json(raw)
     except (ValueError, RecursionError) as error:
         raise _broken_map(workspace, f"is not JSON ({type(error).__name__})") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
+from donewhen.foundation.binary import Binary
 from donewhen.models.contrast.features import Features
-from donewhen.models.contrast.judge import judge_by_rules, unreadable_rules
+from donewhen.models.contrast.judge import HOT, judge_by_rules, unreadable_rules
 from donewhen.models.contrast.proposer import Proposer
 from donewhen.models.contrast.rules import DefaultRule
 from donewhen.models.contrast.sentences import write_rule
 from donewhen.models.contrast.wording import rule_sentences
-from donewhen.models.roles import Binary, Case, Completion, ReflectionRequest, RolloutRequest
+from donewhen.models.roles import Case, Completion, Decode, ReflectionRequest, RolloutRequest
 
 __all__ = ["Contrast", "default_rule", "unreadable_rules"]
 
@@ -49,6 +50,10 @@ class Contrast:
         form = request.form
         verdict = form.pass_ if judged.verdict == "pass" else form.fail
         return Completion(f"{form.verdict}: {verdict}\n{form.reason}: {' '.join(reasons)}", margin=judged.margin)
+
+    def same_as(self, decode: Decode) -> Decode:
+        """Return the decode that stands for all with the same answers: nothing is random, and only heat matters."""
+        return Decode(HOT if decode.temperature >= HOT else 0.0)
 
     def decides(self, request: RolloutRequest) -> bool:
         """Whether readable rules decide the ticket, and no unreadable rule takes precedence."""

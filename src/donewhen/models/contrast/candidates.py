@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.models.contrast.features import Features, Where, join_words
 from donewhen.models.contrast.rules import (
     ChecklistCondition,
@@ -26,7 +27,6 @@ from donewhen.models.contrast.rules import (
     length_of,
     statistic_of,
 )
-from donewhen.models.roles import Binary
 
 _PLACES: tuple[Where, ...] = ("text", "end")
 

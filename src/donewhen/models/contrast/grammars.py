@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.models.contrast.features import Where
 from donewhen.models.contrast.rules import Statistic, Strength, Unit
-from donewhen.models.roles import Binary
 
 Form = Literal[
     "occurs", "never", "often", "seldom", "dense", "sparse",

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.models.contrast.features import Features
 from donewhen.models.contrast.rules import DefaultRule, Rule, applies, signed_weight
 from donewhen.models.contrast.sentences import read_rule, sentences_of
-from donewhen.models.roles import Binary
 
 HOT = 0.5
 """The temperature from which weak rules are ignored."""

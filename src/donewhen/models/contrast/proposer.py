@@ -10,13 +10,14 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from donewhen.foundation.binary import Binary
 from donewhen.models.contrast.candidates import StudiedCase, candidates_of, case_sets
 from donewhen.models.contrast.features import Features
 from donewhen.models.contrast.judge import read_rules
 from donewhen.models.contrast.rule_changes import Json, RuleMove, Study, helpful_additions, helpful_moves
 from donewhen.models.contrast.search import FoundRule, best_signs, nearly_same, rule_pool
 from donewhen.models.contrast.wording import falsifier_sentence, is_unfit_phrase, rule_dimension, rule_sentences
-from donewhen.models.roles import Binary, Case, ReflectionRequest
+from donewhen.models.roles import Case, ReflectionRequest
 
 _HYPOTHESES = 4
 _ROTATED = 12

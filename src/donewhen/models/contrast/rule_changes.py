@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.models.contrast.candidates import Candidate, CaseSets, StudiedCase
 from donewhen.models.contrast.rules import WEIGHTS, DefaultRule, Rule
 from donewhen.models.contrast.search import (
@@ -20,7 +21,6 @@ from donewhen.models.contrast.search import (
 )
 from donewhen.models.contrast.sentences import LONGEST, read_rule, sentences_of, write_rule
 from donewhen.models.contrast.wording import RuleSentences, rule_sentences
-from donewhen.models.roles import Binary
 
 FIRST = "G0"
 _LEAST = 1

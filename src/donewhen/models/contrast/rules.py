@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from donewhen.foundation.binary import Binary
 from donewhen.models.contrast.features import Features, Where, split_words
-from donewhen.models.roles import Binary
 
 Statistic = Literal["first", "last", "highest", "lowest", "mean"]
 Unit = Literal["words", "lines", "sections"]

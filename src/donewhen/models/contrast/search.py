@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from donewhen.foundation.binary import Binary
 from donewhen.models.contrast.candidates import Candidate, CaseSets, StudiedCase, clusters_in
 from donewhen.models.contrast.judge import read_rules
 from donewhen.models.contrast.rules import WEIGHTS, Rule, Strength, applies, condition_subjects
 from donewhen.models.contrast.sentences import LONGEST, write_rule
-from donewhen.models.roles import Binary
 
 CAUTION = 2.0
 """Standard errors subtracted from a condition that was picked out of thousands."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import TypeVar
 
+from donewhen.foundation.binary import Binary
 from donewhen.models.contrast.features import Where, normalise_label
 from donewhen.models.contrast.grammars import GRAMMARS, Form, Grammar, grammar_of
 from donewhen.models.contrast.rules import (
@@ -22,7 +23,6 @@ from donewhen.models.contrast.rules import (
     Rule,
     SectionCondition,
 )
-from donewhen.models.roles import Binary
 
 Key = TypeVar("Key", bound=str)
 

@@ -11,11 +11,12 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.models.chat import Chat, ChatMessage, ChatModel, ChatRequest
 from donewhen.models.contrast import Contrast
 from donewhen.models.contrast.grammars import base_language
 from donewhen.models.contrast.proposer import Proposer
-from donewhen.models.roles import Binary, Case, Completion, ModelError, ReflectionRequest, RolloutRequest, Usage
+from donewhen.models.roles import Case, Completion, ModelError, ReflectionRequest, RolloutRequest, Usage
 
 _CASES_PER_LABEL = 3
 """Cases of each label in the prompt for an idea."""

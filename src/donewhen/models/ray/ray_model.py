@@ -29,12 +29,14 @@ from donewhen.models.roles import (
     Case,
     Closable,
     Completion,
+    Decode,
     Model,
     Priced,
     ReflectionRequest,
     RolloutRequest,
     Studious,
     Terse,
+    distinct_decode,
 )
 
 STARTING = 120.0
@@ -146,6 +148,10 @@ class RayModel:
     @property
     def reads_reasons(self) -> bool:
         return self._here.reads_reasons if isinstance(self._here, Terse) else True
+
+    def same_as(self, decode: Decode) -> Decode:
+        """Return what identifies a decode for the model on the workers."""
+        return distinct_decode(self._here, decode)
 
     def study(self, cases: Sequence[Case]) -> None:
         """Pass the training cases of an epoch to the model if it studies them."""

@@ -9,9 +9,11 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
+from donewhen.foundation.retrying import backoff_seconds
 from donewhen.models.remote.allowance import CallAllowance
 from donewhen.models.roles import ModelError
 
@@ -27,7 +29,8 @@ class RetryLater(Exception):  # noqa: N818 - what a server asks for
         self.slow_down = slow_down
 
 
-class Patience(NamedTuple):
+@dataclass(frozen=True)
+class Patience:
     """Limits for retries and waits."""
 
     tries: int = 6
@@ -66,7 +69,6 @@ class Pace:
 
         A call that is not ``timed`` has no overall timeout and raises TimeoutError itself.
         """
-        pause = self.patience.first_pause
         last = RetryLater("no call was made")
         for attempt in range(1, self.patience.tries + 1):
             in_flight = await self._enter()
@@ -91,11 +93,11 @@ class Pace:
                 self.retries += 1
                 # Jitter, so that calls that failed together are not retried together.
                 jitter = self._chance.random()
-                wait = min(pause * (0.5 + jitter), self.patience.longest_pause)
+                first, longest = self.patience.first_pause, self.patience.longest_pause
+                wait = backoff_seconds(attempt, jitter, first=first, longest=longest)
                 if last.after is not None:
-                    wait = min(last.after, self.patience.longest_asked_for) + self.patience.first_pause * jitter
+                    wait = min(last.after, self.patience.longest_asked_for) + first * jitter
                 await asyncio.sleep(wait)
-                pause = min(pause * 2, self.patience.longest_pause)
         raise ModelError(f"The model did not answer in {self.patience.tries} attempts: {last}.")
 
     async def _enter(self) -> int:

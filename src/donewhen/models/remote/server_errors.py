@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import email.utils
 import re
-import time
 from collections.abc import Collection, Mapping
 from typing import NoReturn
 
+from donewhen.foundation.clock import SYSTEM_CLOCK
 from donewhen.foundation.errors import ConfigError
 from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.retrying import retry_after_seconds
 from donewhen.foundation.secrets import redact_secrets
 from donewhen.models.remote.pacing import RetryLater
 from donewhen.models.roles import ModelError
@@ -46,25 +46,11 @@ def raise_for_refusal(
         # Every other call would be rejected as well, so stop.
         raise ConfigError(f"The model's server rejected the request: {reason} (status {status}).", where=server)
     if status in _MAY_PASS or status >= 500:
-        raise RetryLater(
-            f"{reason} (status {status})", after=retry_after_seconds(headers), slow_down=status in _TOO_MUCH
-        )
+        after = retry_after_seconds(headers.get("retry-after"), SYSTEM_CLOCK.now().timestamp())
+        raise RetryLater(f"{reason} (status {status})", after=after, slow_down=status in _TOO_MUCH)
     raise ModelError(f"The model's server rejected this question: {reason} (status {status}).")
 
 
 def token_count(value: object) -> int:
     """Return a token count; 0 for anything that is not a positive integer."""
     return value if isinstance(value, int) and value > 0 else 0
-
-
-def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of a Retry-After header, which is a number or a date."""
-    value = headers.get("retry-after", "")
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return None
