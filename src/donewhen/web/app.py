@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from donewhen.dashboard.page import Server, page_top, serve_dashboard
 from donewhen.foundation.errors import DonewhenError, MissingExtraError, UsageError
 from donewhen.web.access_middleware import SESSION, AccessMiddleware
-from donewhen.web.board_page import board_page
+from donewhen.web.board_page import SCRIPTS, LiveBoard, live_board, no_jobs_page
 from donewhen.web.event_stream import EventStream
 from donewhen.web.file_watch import TOPICS, Topic
 from donewhen.web.forms import form_handler, post_verdict, sign_in, sign_out
-from donewhen.web.graph_page import graph_page
 from donewhen.web.job_page import job_page
 from donewhen.web.mission_pages import mission_page, missions_page
 from donewhen.web.page_request import PageRequest, View
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 Answer = Callable[["Request"], Awaitable["Response"]]
 
 VIEWS: dict[str, View] = {
-    "/": View(board_page, ("jobs",)),
+    # The dashboard, or where there are no jobs yet, how to begin.
+    "/": View(no_jobs_page, ("jobs",)),
     # Outputs and inputs of a job can be any file, so these pages are not cached.
     "/jobs/{job}": View(job_page, ("jobs", "missions"), keep=False),
-    "/graph": View(graph_page, ("jobs",)),
     "/review": View(queue_page, ("jobs", "missions"), keep=False),
     "/review/{item}": View(item_page, ("jobs", "missions"), keep=False),
     "/missions": View(missions_page, ("jobs", "missions", "runs")),
@@ -57,8 +57,11 @@ def application(site: ServerState) -> Application:
     except ImportError:
         raise MissingExtraError("The page", "web") from None
     render_template("plain.html", {"status": 200, "message": "Templates are available."})
-    routes = [Route(path, _page_handler(site, path, view), methods=["GET"]) for path, view in VIEWS.items()]
+    handlers = {path: _page_handler(site, path, view) for path, view in VIEWS.items()}
+    handlers["/"] = _board_handler(site, handlers["/"])
+    routes = [Route(path, handler, methods=["GET"]) for path, handler in handlers.items()]
     routes += [
+        Route("/board.json", _data_handler(site), methods=["GET"]),
         Route("/review/{item}", form_handler(site, post_verdict), methods=["POST"]),
         Route("/sign-in", _sign_in_handler(site), methods=["GET"]),
         Route("/sign-in", form_handler(site, sign_in), methods=["POST"]),
@@ -74,6 +77,47 @@ def application(site: ServerState) -> Application:
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys((HTTPException, DonewhenError, Exception), refused))
     app.router.redirect_slashes = False
     return AccessMiddleware(site, app)
+
+
+def _board_handler(site: ServerState, otherwise: Answer) -> Answer:
+    """Return a handler for the dashboard's page, and for another page while there are no jobs."""
+
+    async def answer(request: Request) -> Response:
+        from starlette.responses import HTMLResponse, Response
+
+        if site.place.workspace is None:
+            return await otherwise(request)
+        if request.headers.get("hx-request") == "true":
+            # The page that said how to begin is replaced as a whole.
+            return Response(headers={"Vary": "HX-Request", "HX-Refresh": "true"})
+        live, mark = await _live_board(site, request)
+        server = _server(site, request.scope[SESSION], mark)
+        headers = {"Vary": "HX-Request", "X-Donewhen-Mark": mark}
+        return HTMLResponse(serve_dashboard(live.board, live.data, server), headers=headers)
+
+    return answer
+
+
+def _data_handler(site: ServerState) -> Answer:
+    """Return a handler for the data of the dashboard, with which the page updates itself."""
+
+    async def answer(request: Request) -> Response:
+        from starlette.responses import Response
+
+        live, mark = await _live_board(site, request)
+        return Response(live.data, headers={"Content-Type": "application/json", "X-Donewhen-Mark": mark})
+
+    return answer
+
+
+async def _live_board(site: ServerState, request: Request) -> tuple[LiveBoard, str]:
+    """Return the board now, made once for all who ask until something changes, and the mark of its version."""
+    versions = await site.watch.refresh()
+    # Taken before reading: a change while the board is read must not pass as known to the page.
+    mark = site.watch.mark
+    page_request = PageRequest(site.place, {}, {}, versions, site.surveys, request.scope[SESSION])
+    version = versions[TOPICS.index("jobs")]
+    return await site.pages.get_or_make("board", version, lambda: live_board(page_request)), mark
 
 
 def _page_handler(site: ServerState, path: str, view: View) -> Answer:
@@ -111,15 +155,15 @@ def _sign_in_handler(site: ServerState) -> Answer:
     return answer
 
 
-def _static_handler(files: Mapping[str, Path]) -> Answer:
+def _static_handler(files: Mapping[str, bytes]) -> Answer:
     async def answer(request: Request) -> Response:
         from starlette.exceptions import HTTPException
         from starlette.responses import Response
 
-        path = files.get(request.path_params["name"])
-        if path is None:
+        name = request.path_params["name"]
+        if name not in files:
             raise HTTPException(404)
-        return Response(path.read_bytes(), headers={"Content-Type": TYPES[path.suffix]})
+        return Response(files[name], headers={"Content-Type": TYPES[Path(name).suffix]})
 
     return answer
 
@@ -143,9 +187,9 @@ def _answer(
         return HTMLResponse(inner, page.status, headers)
     values = {
         **_about(site, session),
+        "top": Markup(page_top(_server(site, session), page.room)),  # noqa: S704 - escaped where it is made
         "content": inner,
         "title": page.title,
-        "room": page.room,
         "topics": topics,
         "mark": site.watch.mark,
         "notice": notice,
@@ -156,6 +200,12 @@ def _answer(
 
 def _content(site: ServerState, session: ReviewerSession | None, page: PageContent) -> str:
     return render_template(page.template, {**_about(site, session), **page.values})
+
+
+def _server(site: ServerState, session: ReviewerSession | None, mark: str = "") -> Server:
+    """Return what the header and the dashboard need to know about this server and the reader."""
+    about = _about(site, session)
+    return Server(about["base"], mark, render_template("_account.html", about), scripts=SCRIPTS)
 
 
 def _about(site: ServerState, session: ReviewerSession | None) -> dict[str, Any]:
