@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from donewhen.dashboard.page import Server, page_top, serve_dashboard
+from donewhen.dashboard.header import Server, page_header
+from donewhen.dashboard.page import serve_dashboard
 from donewhen.foundation.errors import DonewhenError, MissingExtraError, UsageError
 from donewhen.web.access_middleware import SESSION, AccessMiddleware
 from donewhen.web.board_page import SCRIPTS, LiveBoard, live_board, no_jobs_page
@@ -187,7 +188,7 @@ def _answer(
         return HTMLResponse(inner, page.status, headers)
     values = {
         **_about(site, session),
-        "top": Markup(page_top(_server(site, session), page.room)),  # noqa: S704 - escaped where it is made
+        "top": Markup(page_header(_server(site, session), page.room)),  # noqa: S704 - escaped where it is made
         "content": inner,
         "title": page.title,
         "topics": topics,
