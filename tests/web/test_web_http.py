@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -294,3 +295,13 @@ def test_looking_changes_nothing(tmp_path: Path, serve: Serve) -> None:
         server.get(path)
     now = {one: one.read_bytes() for one in tmp_path.rglob("*") if one.is_file() and ".sqlite" not in one.name}
     assert now == kept
+
+
+def test_a_project_that_donewhen_has_never_written_to_stays_as_it_is(tmp_path: Path, serve: Serve) -> None:
+    shop(tmp_path, "Greet", agreed=False)
+    shutil.rmtree(tmp_path / ".donewhen")
+    server = serve(tmp_path)
+    assert "Greet" in server.get("/").text
+    assert "Greet" in server.get("/board.json").text
+    assert not (tmp_path / ".donewhen").exists()
+    assert not (tmp_path / "jobs" / "outputs").exists()

@@ -12,7 +12,7 @@ from donewhen.foundation.errors import DonewhenError, MissingExtraError, UsageEr
 from donewhen.web.access_middleware import SESSION, AccessMiddleware
 from donewhen.web.board_page import SCRIPTS, LiveBoard, live_board, no_jobs_page
 from donewhen.web.event_stream import EventStream
-from donewhen.web.file_watch import TOPICS, Topic
+from donewhen.web.file_watch import TOPICS, Topic, Versions
 from donewhen.web.forms import form_handler, post_verdict, sign_in, sign_out
 from donewhen.web.job_page import job_page
 from donewhen.web.mission_pages import mission_page, missions_page
@@ -113,19 +113,23 @@ def _data_handler(site: ServerState) -> Answer:
 
 async def _live_board(site: ServerState, request: Request) -> tuple[LiveBoard, str]:
     """Return the board now, made once for all who ask until something changes, and the mark of its version."""
-    versions = await site.watch.refresh()
-    # Taken before reading: a change while the board is read must not pass as known to the page.
-    mark = site.watch.mark
+    versions, mark = await _versions(site)
     page_request = PageRequest(site.place, {}, {}, versions, site.surveys, request.scope[SESSION])
     version = versions[TOPICS.index("jobs")]
     return await site.pages.get_or_make("board", version, lambda: live_board(page_request)), mark
+
+
+async def _versions(site: ServerState) -> tuple[Versions, str]:
+    """Return the versions now and their mark, to be taken before a page is made: a later change is not in the page."""
+    versions = await site.watch.refresh()
+    return versions, site.watch.mark
 
 
 def _page_handler(site: ServerState, path: str, view: View) -> Answer:
     """Return a handler that renders a page, shared by all equal requests."""
 
     async def answer(request: Request) -> Response:
-        versions = await site.watch.refresh()
+        versions, mark = await _versions(site)
         session: ReviewerSession | None = request.scope[SESSION]
         query = dict(request.query_params)
         notice = site.note(query.pop("notice", ""))
@@ -139,7 +143,7 @@ def _page_handler(site: ServerState, path: str, view: View) -> Answer:
             return page, _content(site, session, page)
 
         page, content = await site.pages.get_or_make(key, watched, make, keep=view.keep)
-        return _answer(site, request, page, content, view.topics, notice)
+        return _answer(site, request, page, content, view.topics, notice, mark)
 
     return answer
 
@@ -176,6 +180,7 @@ def _answer(
     content: str | None = None,
     topics: tuple[Topic, ...] = (),
     notice: str = "",
+    mark: str = "",
 ) -> Response:
     """Return the response: the whole page, or only its content for an htmx request."""
     from markupsafe import Markup
@@ -183,7 +188,8 @@ def _answer(
 
     session: ReviewerSession | None = request.scope[SESSION]
     inner = Markup(_content(site, session, page) if content is None else content)  # noqa: S704 - rendered by us
-    headers = {"Vary": "HX-Request", "X-Donewhen-Mark": site.watch.mark}
+    mark = mark or site.watch.mark
+    headers = {"Vary": "HX-Request", "X-Donewhen-Mark": mark}
     if request.headers.get("hx-request") == "true":
         return HTMLResponse(inner, page.status, headers)
     values = {
@@ -192,7 +198,7 @@ def _answer(
         "content": inner,
         "title": page.title,
         "topics": topics,
-        "mark": site.watch.mark,
+        "mark": mark,
         "notice": notice,
         "folder": site.place.root.name,
     }
