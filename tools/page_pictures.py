@@ -178,7 +178,7 @@ def draw(browser: str, url: str, link: str, jobs: Sequence[str]) -> None:
         take(page, f"{url}/", "page-board")
         take(page, f"{url}/jobs/{jobs[1]}", "page-job")
         page.goto(link)
-        page.get_by_role("button").first.click()
+        page.get_by_role("button", name="Continue as").click()
         page.wait_for_url(re.compile("/review"))
         take(page, page.url, "page-review")
         dark = chromium.new_context(viewport=size, color_scheme="dark").new_page()

@@ -387,6 +387,39 @@ def test_circles_and_missing_dependencies_can_be_seen(tmp_path: Path, look: Any)
         sight.nothing_wrong()
 
 
+def test_everything_stands_to_the_right_of_what_it_waits_for_and_long_chains_need_no_recursion(
+    tmp_path: Path, look: Any
+) -> None:
+    layers = "(above) => Object.fromEntries(layersOf(new Map(Object.entries(above))))"
+    with look(written(tmp_path, board(3))) as sight:
+        found = sight.page.evaluate(layers, {"a": [], "b": ["a"], "c": ["a", "b"], "d": []})
+        assert found == {"a": 0, "b": 1, "c": 2, "d": 0}
+        circle = sight.page.evaluate(layers, {"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"]})
+        assert set(circle) == {"a", "b", "c", "d"}
+        chain = {f"j{number}": [f"j{number + 1}"] for number in range(5000)} | {"j5000": []}
+        assert sight.page.evaluate(layers, chain)["j0"] == 5000
+
+
+def test_no_two_jobs_overlap_and_lines_that_cross_are_untangled(tmp_path: Path, look: Any) -> None:
+    names = [f"WI-20260214-{number:03d}" for number in range(1, 10)]
+    fan = [record(1), *(record(number, depends_on=(names[0],)) for number in range(2, 9))]
+    fan.append(record(9, depends_on=tuple(names[1:8])))
+    boxes = """nodes => nodes.map(node => { const rect = node.querySelector("rect");
+        return [node.dataset.job, ...["x", "y", "width", "height"].map(name => Number(rect.getAttribute(name)))] })"""
+    with look(written(tmp_path, with_jobs(*fan)), "view=graph") as sight:
+        drawn = sight.page.locator("a.node").evaluate_all(boxes)
+        wide, tall = (float(sight.page.locator(".graph svg").get_attribute(name)) for name in ("width", "height"))
+    assert len(drawn) == 9
+    for at, (_, x, y, width, height) in enumerate(drawn):
+        assert 0 <= x <= wide - width
+        assert 0 <= y <= tall - height
+        assert all(x != left or abs(y - top) >= height for _, left, top, _, _ in drawn[at + 1 :])
+    crossed = (record(1), record(2), record(3, depends_on=(names[1],)), record(4, depends_on=(names[0],)))
+    with look(written(tmp_path, with_jobs(*crossed)), "view=graph") as sight:
+        place = {name: y for name, _, y, _, _ in sight.page.locator("a.node").evaluate_all(boxes)}
+    assert (place[names[0]] < place[names[1]]) == (place[names[3]] < place[names[2]])
+
+
 # Looks
 
 
@@ -421,6 +454,7 @@ def test_without_a_script_there_is_a_plain_table(tmp_path: Path, look: Any) -> N
     path = written(tmp_path, board(2000))
     with look(path, java_script_enabled=False) as sight:
         sight.page.get_by_role("heading", name="Webshop").wait_for()
+        assert sight.page.locator("noscript a").count() == 0
         playwright.expect(sight.page.locator("tbody tr")).to_have_count(200)
         assert_sentences(sight.page.locator("noscript p").last.inner_text())
         assert sight.wrong == []

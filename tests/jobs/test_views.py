@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import donewhen
+from donewhen.dashboard.seal import seal_page
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.board.tracker import tracker_path
 from donewhen.jobs.board.views import ViewFact, dashboard_path, open_jobs_on_dashboard, rebuild_views, update_views
 from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.gates.evaluation import evaluate
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.ledger.approval import Approval
@@ -101,7 +103,8 @@ def test_both_views_have_every_job(bench: Bench) -> None:
     assert shown["project"] == about
     assert shown["unread"] == []
     seen = page(bench).texts
-    assert [item for item in seen if item.startswith("WI-")] == [first.id, second.id]
+    # The second names the first as its dependency.
+    assert [item for item in seen if item.startswith("WI-")] == [first.id, second.id, first.id]
     assert f"{project.id} · agreed · 1 planned · 1 done" in seen
 
 
@@ -307,6 +310,104 @@ def test_a_page_that_says_something_else_than_the_data_is_not_current(bench: Ben
     assert fresh(bench, job) == ViewFact(tracker=True, dashboard=False)
     update_views(bench.workspace, bench.read(job))
     assert fresh(bench, job) == CURRENT
+
+
+EDITS: dict[str, Callable[[bytes], bytes]] = {
+    "data": lambda page: page.replace(b'"iteration":0', b'"iteration":1', 1),
+    "list": lambda page: page.replace(b"<td>in progress</td>", b"<td>done</td>"),
+    "title": lambda page: page.replace(b"<title>Demo</title>", b"<title>All done</title>"),
+    "script": lambda page: page.replace(b'"use strict";', b'"use strict"; ', 1),
+    "policy": lambda page: page.replace(b"default-src 'none'", b"default-src *"),
+    "end": lambda page: page + b"<p>done</p>",
+    "cut": lambda page: page[:-100],
+    "seal": lambda page: page.rpartition(b"<!-- sha256:")[0],
+    "empty": lambda page: b"",
+}
+
+
+FORGERIES: dict[str, Callable[[bytes], bytes]] = {
+    "data": EDITS["data"],
+    "script": EDITS["script"],
+    "policy": EDITS["policy"],
+    "end": EDITS["end"],
+    "before": lambda page: b"<p>done</p>" + page,
+    "in the list": lambda page: page.replace(b"<td>in progress</td>", b"<td></noscript><h1>All done</h1></td>"),
+    "in the title": lambda page: page.replace(b"<title>", b"<title>All done</title><title>"),
+    "beside the data": lambda page: page.replace(b'<script type="application/json"', b"<p>done</p><script type='a'"),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_an_edit_is_seen_even_with_a_new_seal(bench: Bench, forgery: str) -> None:
+    job = bench.job()
+    path = dashboard_path(bench.workspace, "html")
+    page = path.read_bytes().rpartition(b"<!-- sha256:")[0]
+    path.write_bytes(seal_page(page))
+    assert fresh(bench, job) == CURRENT
+    assert FORGERIES[forgery](page) != page
+    path.write_bytes(seal_page(FORGERIES[forgery](page)))
+    assert fresh(bench, job) == ViewFact(tracker=True, dashboard=False)
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_any_edit_of_the_page_is_seen(bench: Bench, edit: str) -> None:
+    job = bench.job()
+    path = dashboard_path(bench.workspace, "html")
+    changed = EDITS[edit](path.read_bytes())
+    assert changed != path.read_bytes()
+    path.write_bytes(changed)
+    assert fresh(bench, job) == ViewFact(tracker=True, dashboard=False)
+    update_views(bench.workspace, bench.read(job))
+    assert fresh(bench, job) == CURRENT
+
+
+def test_a_page_of_another_state_is_not_current(bench: Bench) -> None:
+    job = bench.job()
+    path = dashboard_path(bench.workspace, "html")
+    earlier = path.read_bytes()
+    set_job_aside(bench.workspace, job.id, BOT, reason="no network")
+    assert fresh(bench, job) == CURRENT
+    path.write_bytes(earlier)
+    assert fresh(bench, job) == ViewFact(tracker=True, dashboard=False)
+
+
+RENDERER = "donewhen.dashboard.page"
+
+
+def test_facts_and_score_render_no_page(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = bench.job()
+
+    def rendered(*_: object) -> bytes:
+        raise AssertionError("The page was rendered.")
+
+    for name in ("render_dashboard", "serve_dashboard"):
+        monkeypatch.setattr(f"{RENDERER}.{name}", rendered)
+    facts = facts_of(bench.workspace, bench.read(job))
+    assert facts.views == CURRENT
+    components = {component.name: component for component in evaluate(facts).score.components}
+    assert components["views"].got == components["views"].possible
+    with pytest.raises(AssertionError):
+        set_job_aside(bench.workspace, job.id, BOT, reason="no network")
+
+
+_STOP = f"""
+import sys
+from donewhen.cli.hook import main
+assert main(["stop", "--runtime", "claude"]) == 0
+assert "donewhen.jobs.gates.facts" in sys.modules, "the gates were not evaluated"
+assert {RENDERER!r} not in sys.modules, "the page's renderer was imported"
+"""
+
+
+def test_the_stop_hook_evaluates_the_gates_and_imports_no_page_renderer(bench: Bench) -> None:
+    job = bench.job()
+    (bench.root / "donewhen.toml").write_text("[stop]\njobs = true\n")
+    event = {"session_id": "s", "cwd": str(bench.root), "hook_event_name": "Stop", "stop_hook_active": False}
+    run = subprocess.run(
+        [sys.executable, "-c", _STOP], cwd=bench.root, input=json.dumps(event), capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    assert job.id in json.loads(run.stdout)["reason"]
 
 
 def test_the_same_state_is_written_in_the_same_bytes_whether_bit_by_bit_or_anew(bench: Bench) -> None:
@@ -803,18 +904,12 @@ def test_many_processes_at_once_leave_what_one_would_have_written(bench: Bench) 
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_the_page_has_the_colours_of_the_report_and_of_the_served_page() -> None:
-    def colours(text: str) -> dict[str, str]:
-        return dict(re.findall(r"(--[a-z_-]+): (#[0-9a-f]+)", text))
-
+def test_colours_are_defined_once_for_all_pages() -> None:
     package = Path(donewhen.__file__).parent
-    light: dict[str, str] = {}
-    dark: dict[str, str] = {}
-    for name in ("reports/page.css", "web/static/web.css"):
-        first, second = (package / name).read_text().split("prefers-color-scheme: dark", 1)
-        light |= colours(first)
-        dark |= colours(second.partition("\n*")[0].partition("\nhtml")[0])
-    ours = (package / "dashboard/dashboard.css").read_text()
-    pairs = {name: (item, two) for name, item, two in re.findall(r"(--[a-z_-]+): light-dark\((#\w+), (#\w+)\)", ours)}
-    assert len(pairs) > 20
-    assert pairs == {name: (light[name], dark[name]) for name in pairs}
+    defining = [
+        path for path in package.rglob("*.css") if re.search(r"--[a-z_-]+:[^;}]*#[0-9a-f]{3}", path.read_text())
+    ]
+    assert defining == [package / "dashboard/base.css"]
+    named = set(re.findall(r"(--[a-z_-]+):", defining[0].read_text()))
+    for path in package.rglob("*.css"):
+        assert set(re.findall(r"var\((--[a-z_-]+)", path.read_text())) <= named, path

@@ -136,7 +136,7 @@ def test_the_installed_command_writes_the_dashboard_with_its_style_and_script(
         told = _run(empty_environment / "donewhen", *arguments, cwd=tmp_path)
         assert told.returncode == 0, told.stderr
     page = (tmp_path / "jobs" / "outputs" / "dashboard.html").read_text()
-    for name in ("dashboard.css", "data.js", "page.js"):
+    for name in ("base.css", "board.css", "data.js", "page.js"):
         assert (ROOT / "src" / "donewhen" / "dashboard" / name).read_text() in page
 
 

@@ -350,7 +350,7 @@ def places(svg: ElementTree.Element, tag: str, group: str, *names: str) -> list[
     return [
         tuple(float(one.get(name, "nan")) for name in names)
         for part in svg.iter("g")
-        if part.get("class") == group
+        if part.get("class") == f"t-{group}"
         for one in part.iter(tag)
     ]
 

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from web_kit import Server, missing_extra, serving
 
 _NEEDED = missing_extra()
-_WITHOUT = ("test_web_parts.py", "test_web_graph.py")
+_WITHOUT = ("test_web_parts.py",)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

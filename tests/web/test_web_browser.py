@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from web_kit import BOT, Server, agree_to, eventually, shop
+from web_kit import BOT, Server, agree_to, eventually, path_of, shop
 
 from browsers import CHROMIUM
 from donewhen.demo.example_mission import make_mission
@@ -134,24 +134,31 @@ def test_people_find_their_way(tmp_path: Path, serve: Serve, look: Any) -> None:
     server = serve(tmp_path)
     with look() as sight:
         page = sight.page
+        pages = page.get_by_role("navigation", name="Pages")
         page.goto(server.url)
         page.get_by_role("link", name="Greet", exact=True).click()
-        assert page.get_by_role("heading", level=1).inner_text() == "Greet"
-        page.get_by_role("navigation", name="Pages").get_by_role("link", name="Graph").click()
+        panel = page.get_by_role("dialog")
+        assert panel.get_by_role("heading", level=2).inner_text() == "Greet"
+        panel.get_by_role("link", name=re.compile("^Full page")).click()
+        playwright.expect(page.get_by_role("heading", level=1)).to_have_text("Greet")
+        assert path_of(page.url) == f"/jobs/{first.id}"
+        pages.get_by_role("link", name="Graph").click()
         page.locator("svg .node").filter(has_text="Say goodbye").click()
-        assert page.get_by_role("heading", level=1).inner_text() == "Say goodbye"
+        panel.get_by_role("link", name=re.compile("^Full page")).click()
+        playwright.expect(page.get_by_role("heading", level=1)).to_have_text("Say goodbye")
         page.get_by_role("link", name=re.compile("Greet")).first.click()
-        page.get_by_role("navigation", name="Pages").get_by_role("link", name="Missions").click()
+        pages.get_by_role("link", name="Missions").click()
         page.get_by_role("link", name="tone").click()
-        assert page.get_by_role("heading", level=1).inner_text() == "agent-reports"
-        page.get_by_role("navigation", name="Pages").get_by_role("link", name="Review").click()
-        assert "Nothing to review" in page.inner_text("main")
+        playwright.expect(page.get_by_role("heading", level=1)).to_have_text("agent-reports")
+        pages.get_by_role("link", name="Review").click()
+        page.get_by_text("Nothing to review").wait_for()
         page.get_by_role("link", name="donewhen").click()
         page.get_by_role("searchbox").fill("goodbye")
-        page.get_by_role("button", name="Find").click()
-        assert "1 job found" in page.inner_text("main")
-        page.go_back()
-        assert "Planned" in page.inner_text("main")
+        page.get_by_text("1 of 2 jobs").wait_for()
+        assert page.locator(".card").count() == 1
+        for room in ("Numbers", "Ledger", "Board"):
+            pages.get_by_role("link", name=room).click()
+            playwright.expect(pages.locator("[aria-current=page]")).to_have_text(room)
         sight.nothing_wrong()
 
 
@@ -223,13 +230,15 @@ def test_everything_can_be_read_without_javascript(tmp_path: Path, serve: Serve,
         page = sight.page
         page.goto(server.url)
         assert "Greet" in page.inner_text("main")
-        page.get_by_role("link", name="Greet", exact=True).click()
+        page.get_by_role("link", name=job.id, exact=True).click()
         assert "criterion_failed" in page.inner_text("main")
         page.locator("details.run summary").click()
         assert "No output." in page.inner_text("main")
-        for room in ("Graph", "Review", "Missions"):
+        for room in ("Review", "Missions", "Board"):
             page.get_by_role("navigation", name="Pages").get_by_role("link", name=room).click()
             page.get_by_role("heading", level=1).wait_for()
+        page.get_by_role("link", name="Missions").click()
+        page.get_by_role("heading", level=1, name="Missions").wait_for()
 
 
 def test_what_another_process_does_is_seen_without_reloading(
@@ -254,6 +263,78 @@ def test_what_another_process_does_is_seen_without_reloading(
         for one in (sight, second):
             assert one.page.evaluate("window.notReloaded")
             one.nothing_wrong()
+
+
+def test_a_change_leaves_the_board_as_somebody_has_it(
+    tmp_path: Path, serve: Serve, look: Any, donewhen: Donewhen
+) -> None:
+    _, jobs = shop(tmp_path, *(f"Job {number}" for number in range(40)))
+    server = serve(tmp_path)
+    with look() as sight:
+        page = sight.page
+        page.set_viewport_size({"width": 1280, "height": 300})
+        page.goto(f"{server.url}/#q=job&job={jobs[3].id}")
+        page.wait_for_selector("[data-live]:not([hidden])")
+        page.get_by_role("button", name=re.compile("^Show .* more")).click()
+        shown = page.locator(".card").count()
+        page.locator("#q").focus()
+        page.evaluate("(document.getElementById('details').scrollTop = 60, scrollTo(0, 500))")
+        assert donewhen(["block", jobs[3].id, "--reason", "The oven is cold"], tmp_path).returncode == 0
+        page.get_by_role("dialog").get_by_text("The oven is cold").first.wait_for()
+        assert page.evaluate("location.hash") == f"#q=job&job={jobs[3].id}"
+        assert page.evaluate("document.activeElement.id") == "q"
+        assert page.evaluate("[document.getElementById('details').scrollTop, scrollY]") == [60, 500]
+        assert page.locator(".column.s-planned .card").count() == shown - 1
+        page.locator(f'[data-job="{jobs[5].id}"] .card-title').focus()
+        assert donewhen(["block", jobs[6].id, "--reason", "No flour"], tmp_path).returncode == 0
+        page.locator(".card").get_by_text("No flour").wait_for()
+        assert page.evaluate("document.activeElement.closest('[data-job]').dataset.job") == jobs[5].id
+        sight.nothing_wrong()
+
+
+def test_a_board_that_cant_be_read_for_a_moment_says_so_and_comes_back(tmp_path: Path, serve: Serve, look: Any) -> None:
+    workspace, _ = shop(tmp_path, "Greet")
+    server = serve(tmp_path)
+    plan = workspace.project_file.read_bytes()
+    with look(expected="500") as sight:
+        sight.page.goto(server.url)
+        sight.page.wait_for_selector("[data-live]:not([hidden])")
+        workspace.project_file.write_bytes(b"---\nstatus: [\n---\n")
+        sight.page.wait_for_selector("#notice:not([hidden])")
+        assert_sentences(sight.page.inner_text("#notice"))
+        assert sight.page.locator(".card").count() == 1
+        workspace.project_file.write_bytes(plan)
+        sight.page.wait_for_selector("#notice", state="hidden")
+        sight.nothing_wrong()
+
+
+def test_a_chosen_theme_is_kept_on_every_page(tmp_path: Path, serve: Serve, look: Any) -> None:
+    _, (job,) = shop(tmp_path, "Greet")
+    server = serve(tmp_path)
+    colour = "getComputedStyle(document.body).backgroundColor"
+    with look(color_scheme="light") as sight:
+        sight.page.goto(server.url)
+        assert sight.page.evaluate(colour) == "rgb(255, 255, 255)"
+        sight.page.get_by_role("button", name="Use dark colours").click()
+        for path in (f"/jobs/{job.id}", "/review", "/missions", "/"):
+            sight.page.goto(server.url + path)
+            sight.page.get_by_role("button", name="Use light colours").wait_for()
+            assert sight.page.evaluate(colour) == "rgb(18, 22, 27)", path
+        sight.nothing_wrong()
+
+
+def test_the_first_job_appears_where_there_were_none(
+    tmp_path: Path, serve: Serve, look: Any, donewhen: Donewhen
+) -> None:
+    server = serve(tmp_path)
+    with look() as sight:
+        sight.page.goto(server.url)
+        sight.page.wait_for_selector("[data-live]:not([hidden])")
+        assert donewhen(["init", "--title", "Shop"], tmp_path).returncode == 0
+        sight.page.get_by_text("There are no jobs yet").wait_for()
+        assert donewhen(["add", "Greet", "--criterion", "It says hello"], tmp_path).returncode == 0
+        sight.page.locator(".card").get_by_text("Greet").wait_for()
+        sight.nothing_wrong()
 
 
 def test_a_page_that_cant_be_shown_for_a_moment_says_so_and_comes_back(tmp_path: Path, serve: Serve, look: Any) -> None:
@@ -368,7 +449,9 @@ def test_nothing_that_others_wrote_is_run(tmp_path: Path, serve: Serve, look: An
         base = page.url.removesuffix("/review")
         requests: list[str] = []
         page.on("request", lambda one: requests.append(one.url))
-        for path in ("/", f"/jobs/{job.id}", f"/jobs/{other.id}", "/graph", "/review", "/missions", "/missions/tone"):
+        for path in ("/", f"/jobs/{job.id}", f"/jobs/{other.id}", "/#view=graph", "/#view=ledger", f"/#job={job.id}",
+                     "/review", "/missions", "/missions/tone"):  # fmt: skip
+            page.goto("about:blank")
             page.goto(base + path)
             page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
             assert page.title() != "owned", path
@@ -377,7 +460,8 @@ def test_nothing_that_others_wrote_is_run(tmp_path: Path, serve: Serve, look: An
         page.goto(f"{base}/review")
         for item in page.locator("[data-open]").all():
             assert item.get_attribute("href").startswith("/as/")
-        page.goto(f'{server.url}/?q=<script>alert(7)</script>&status="><img src=x onerror=alert(8)>')
+        page.goto(f'{server.url}/#q=<script>alert(7)</script>&status="><img src=x onerror=alert(8)>')
+        page.get_by_text("No matching jobs").wait_for()
         playwright.expect(page.locator("main script, main img")).to_have_count(0)
         assert {re.sub(r"^(http://[^/]+).*", r"\1", request) for request in requests} == {server.url}
         sight.nothing_wrong()
@@ -426,7 +510,8 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Job, str]:
 
 def rooms(full: tuple[Path, Job, str]) -> list[str]:
     _, job, run = full
-    fixed = ["/", "/?status=planned", f"/jobs/{job.id}", "/graph", "/review", "/missions", "/missions/tone", "/nowhere"]
+    fixed = ["/", "/#status=planned", "/#view=graph", "/#view=numbers", f"/#job={job.id}", f"/jobs/{job.id}", "/review"]
+    fixed += ["/missions", "/missions/tone", "/nowhere"]
     return [*fixed, f"/missions/tone/runs/{run}"]
 
 
@@ -434,6 +519,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(full: tuple[Path, Job, str]
     server = serve(full[0])
     with look(width=360, is_mobile=True, has_touch=True, expected="404") as sight:
         for path in rooms(full):
+            sight.page.goto("about:blank")
             sight.page.goto(server.url + path)
             sight.page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
             wide = sight.page.evaluate("document.documentElement.scrollWidth")
@@ -448,6 +534,7 @@ def test_it_is_light_by_day_and_dark_by_night(full: tuple[Path, Job, str], serve
     for scheme in ("light", "dark"):
         with look(color_scheme=scheme, expected="404") as sight:
             for path in rooms(full):
+                sight.page.goto("about:blank")
                 sight.page.goto(server.url + path)
                 seen.setdefault(scheme, []).append(
                     tuple(sight.page.evaluate(_BRIGHTNESS))  # type: ignore[arg-type]

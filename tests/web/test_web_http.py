@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ Serve = Callable[..., Server]
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - the tests connect by loopback
 
 SECRET = "a-token-of-two-dozen-letters"
-PAGES = ("/", "/graph", "/review", "/missions", "/nowhere", "/static/web.css", "/static/htmx.min.js", "/sign-in")
+PAGES = ("/", "/board.json", "/review", "/missions", "/nowhere", "/static/web.css", "/static/htmx.min.js", "/sign-in")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def test_every_answer_tells_the_browser_what_it_may_not_do(here: Server) -> None
 
 
 def test_the_page_itself_gets_only_what_changes(here: Server) -> None:
-    whole, part = here.get("/"), here.get("/", HX_Request="true")
+    whole, part = here.get("/review"), here.get("/review", HX_Request="true")
     assert "<html" in whole.text and "<html" not in part.text
     assert part.text.strip() in whole.text
     assert part.headers["vary"] == whole.headers["vary"] == "HX-Request"
@@ -61,9 +62,11 @@ def test_the_page_itself_gets_only_what_changes(here: Server) -> None:
 
 
 def test_no_page_has_a_script_or_a_style_of_its_own(here: Server) -> None:
-    for path in ("/", "/graph", "/review", "/missions", "/nowhere"):
+    data = '<script type="application/json" id="data">'
+    for path in ("/", "/review", "/missions", "/nowhere"):
         text = here.get(path).text
-        assert re.findall(r"<script(?![^>]* src=\"/static/)", text) == []
+        assert text.count(data) == (path == "/")
+        assert re.findall(r"<script(?![^>]* src=\"/static/)", text.replace(data, "")) == []
         assert re.findall(r"<style|\sstyle=|\son\w+=", text) == []
 
 
@@ -101,7 +104,9 @@ def test_no_path_leads_out(here: Server, path: str) -> None:
     assert "import" not in got.text
 
 
-@pytest.mark.parametrize("path", ["/", "/graph", "/missions", "/static/web.js", "/events", "/nowhere"])
+@pytest.mark.parametrize(
+    "path", ["/", "/board.json", "/missions", "/static/web.js", "/static/dashboard.js", "/events", "/nowhere"]
+)
 def test_head_is_get_without_the_body(here: Server, path: str) -> None:
     got = here.get(path, method="HEAD")
     assert got.status == (404 if path == "/nowhere" else 200)
@@ -267,7 +272,7 @@ def test_each_reviewer_has_a_link_of_their_own(tmp_path: Path, serve: Serve) -> 
 def test_no_button_agrees_completes_or_sets_a_status(tmp_path: Path, serve: Serve) -> None:
     _, (job,) = shop(tmp_path, "Greet")
     ada = serve(tmp_path, "--reviewer", "ada", person=True).signed_in("ada")
-    for path in ("/", "/graph", f"/jobs/{job.id}", "/missions", "/review"):
+    for path in ("/", f"/jobs/{job.id}", "/missions", "/review"):
         actions = set(re.findall(r'<form[^>]*method="post"[^>]*action="([^"]+)"', ada.get(path).text))
         assert actions == {f"{ada.base}/sign-out"}, path
         assert ada.post(path, {"status": "done"}).status == 405
@@ -278,7 +283,25 @@ def test_looking_changes_nothing(tmp_path: Path, serve: Serve) -> None:
     server = serve(tmp_path)
     server.get("/")
     kept = {one: one.read_bytes() for one in tmp_path.rglob("*") if one.is_file() and ".sqlite" not in one.name}
-    for path in ("/", "/?q=x&page=2", f"/jobs/{job.id}", "/graph", "/review", "/missions", "/sign-in?as=ada&secret=x"):
+    for path in (
+        "/",
+        "/?q=x&page=2",
+        "/board.json",
+        f"/jobs/{job.id}",
+        "/review",
+        "/missions",
+        "/sign-in?as=ada&secret=x",
+    ):
         server.get(path)
     now = {one: one.read_bytes() for one in tmp_path.rglob("*") if one.is_file() and ".sqlite" not in one.name}
     assert now == kept
+
+
+def test_a_project_that_donewhen_has_never_written_to_stays_as_it_is(tmp_path: Path, serve: Serve) -> None:
+    shop(tmp_path, "Greet", agreed=False)
+    shutil.rmtree(tmp_path / ".donewhen")
+    server = serve(tmp_path)
+    assert "Greet" in server.get("/").text
+    assert "Greet" in server.get("/board.json").text
+    assert not (tmp_path / ".donewhen").exists()
+    assert not (tmp_path / "jobs" / "outputs").exists()

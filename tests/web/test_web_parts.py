@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from pathlib import Path
 
 import pytest
 from web_kit import shop
 
+import donewhen
 from donewhen.jobs.ledger.ledger import Actor
 from donewhen.web.access_rules import AccessPolicy, host_allowed, is_let_in, is_loopback, same_origin
 from donewhen.web.evidence import cut_middle
@@ -325,3 +327,20 @@ def test_an_error_that_nobody_foresaw_is_a_plain_page_and_a_line_on_the_terminal
     reported, log = told
     assert reported == "The page /x\x1b[31m could not be shown: ZeroDivisionError: a secret of the inside"
     assert "ZeroDivisionError" in Path(log.removeprefix("Crash log: ")).read_text()
+
+
+def test_plots_and_the_layout_of_the_graph_are_made_in_one_place_each() -> None:
+    package = Path(donewhen.__file__).parent
+    sources = {
+        path.relative_to(package).as_posix(): path.read_text(encoding="utf-8")
+        for path in package.rglob("*")
+        if path.suffix in (".py", ".js", ".html")
+    }
+
+    def having(pattern: str) -> list[str]:
+        return sorted(name for name, text in sources.items() if re.search(pattern, text))
+
+    assert having(r"marker-end") == ["dashboard/graph.js"]
+    assert having(r"<figure|figure\(title") == ["dashboard/plots.js", "reports/plots.py"]
+    assert [name for name in having(r"reports import plots|reports\.plots") if not name.startswith("reports/")] == []
+    assert having(r"def (drift_plot|learning_curve)\(") == ["reports/judge_plots.py"]

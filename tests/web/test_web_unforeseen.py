@@ -25,14 +25,14 @@ def test_it_is_a_page_and_tells_nothing_of_itself(tmp_path: Path, monkeypatch: p
     def broken(_: object) -> Any:
         raise RuntimeError("a secret of the machine")
 
-    monkeypatch.setitem(app.VIEWS, "/graph", View(broken, ("jobs",)))
+    monkeypatch.setitem(app.VIEWS, "/missions", View(broken, ("jobs",)))
     printed: list[str] = []
     sent: list[Any] = []
     scope = {
         "type": "http",
         "method": "GET",
-        "path": "/graph",
-        "raw_path": b"/graph",
+        "path": "/missions",
+        "raw_path": b"/missions",
         "root_path": "",
         "query_string": b"",
         "headers": [(b"host", b"127.0.0.1")],
@@ -50,4 +50,4 @@ def test_it_is_a_page_and_tells_nothing_of_itself(tmp_path: Path, monkeypatch: p
     assert sent[0]["status"] == 500
     assert_sentences(visible(page))
     assert "a secret of the machine" not in page
-    assert printed[:1] == ["The page /graph could not be shown: RuntimeError: a secret of the machine"]
+    assert printed[:1] == ["The page /missions could not be shown: RuntimeError: a secret of the machine"]

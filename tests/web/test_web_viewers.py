@@ -19,6 +19,8 @@ from donewhen.jobs.lifecycle.start import start_job
 
 Serve = Callable[..., Server]
 
+DONE = '"done":1'
+"""A board on which one job is done."""
 VIEWERS = 200
 READERS = 20
 
@@ -53,7 +55,7 @@ class Watching:
                     self.told += 1
                     self.topics |= set(line.result().decode().split()[1:])
                     began = time.monotonic()
-                    self.board = await got(self._port, "/")
+                    self.board = await got(self._port, "/board.json")
                     self.longest = max(self.longest, time.monotonic() - began)
         finally:
             ending.cancel()
@@ -124,8 +126,8 @@ def test_two_hundred_watch_while_others_write(tmp_path: Path, serve: Serve) -> N
         async def read() -> int:
             pages = 0
             while reading:
-                assert "Job 7" in await got(server.port, "/")
-                await got(server.port, "/graph")
+                assert "Job 7" in await got(server.port, "/board.json")
+                await got(server.port, "/review")
                 pages += 2
             return pages
 
@@ -136,8 +138,8 @@ def test_two_hundred_watch_while_others_write(tmp_path: Path, serve: Serve) -> N
         await donewhen(tmp_path, "complete", jobs[0].id)
         await learning
         until = time.monotonic() + PATIENCE
-        while not all('s-done"' in one.board for one in watching):
-            assert time.monotonic() < until, f"{sum('s-done' not in one.board for one in watching)} never saw it"
+        while not all(DONE in one.board for one in watching):
+            assert time.monotonic() < until, f"{sum(DONE not in one.board for one in watching)} never saw it"
             for one in following:
                 if one.done():
                     one.result()

@@ -1,1 +1,1 @@
-"""The dashboard: its data, and a single HTML page that needs no server and no network."""
+"""The dashboard: its data, and one page that is written as a file without network, or served with live data."""

@@ -1,8 +1,9 @@
 "use strict";
 /* The data, the filters, and helpers that create elements. Values from the data are set as text, never as markup. */
 
-const BOARD = JSON.parse(document.getElementById("data").textContent);
-const JOBS = Object.values(BOARD.jobs);
+let BOARD, JOBS, NEEDED_BY, SOUGHT;
+/* The address of the server that the page came from; undefined where the page is a file. */
+const SERVER = document.body.dataset.server;
 const STATUSES = ["in_progress", "blocked", "planned", "done", "cancelled"];
 const GATES = ["agreement", "budget", "dependency", "truth", "reward"];
 const MARKS = { planned: "○", in_progress: "◐", blocked: "■", done: "✓", cancelled: "✕" };
@@ -15,20 +16,24 @@ const short = (text, length) => (text.length > length ? `${text.slice(0, length 
 const isOpen = (job) => job.status !== "done" && job.status !== "cancelled";
 const byId = (id) => document.getElementById(id);
 
-/* Dependencies in both directions. A job may depend on itself or on a missing job. */
-const NEEDED_BY = new Map();
-for (const job of JOBS) for (const name of new Set(job.depends_on)) {
-  if (!NEEDED_BY.has(name)) NEEDED_BY.set(name, []);
-  NEEDED_BY.get(name).push(job.id);
+/* Take over a board: at first the one in the page, later each one that a server sends. */
+function load(board) {
+  BOARD = board;
+  JOBS = Object.values(board.jobs);
+  // Dependencies in both directions. A job may depend on itself or on a missing job.
+  NEEDED_BY = new Map();
+  for (const job of JOBS) for (const name of new Set(job.depends_on)) {
+    if (!NEEDED_BY.has(name)) NEEDED_BY.set(name, []);
+    NEEDED_BY.get(name).push(job.id);
+  }
+  SOUGHT = new Map(JOBS.map((job) => [job.id, [
+    job.id, job.title, job.next_action, job.blocked_reason, job.workstream, job.workstream_title, job.wave, job.stakes,
+    ...closedGates(job).flatMap((gate) => gate.reasons.flatMap((reason) => [reason.code, reason.says])),
+  ].join("\n").toLowerCase()]));
 }
 const jobOf = (name) => (Object.hasOwn(BOARD.jobs, name) ? BOARD.jobs[name] : undefined);
 const waitsFor = (job) => [...new Set(job.depends_on)].filter((name) => !jobOf(name) || isOpen(jobOf(name)));
 const closedGates = (job) => job.gates.filter((gate) => !gate.open);
-
-const SOUGHT = new Map(JOBS.map((job) => [job.id, [
-  job.id, job.title, job.next_action, job.blocked_reason, job.workstream, job.workstream_title, job.wave, job.stakes,
-  ...closedGates(job).flatMap((gate) => gate.reasons.flatMap((reason) => [reason.code, reason.says])),
-].join("\n").toLowerCase()]));
 
 /* The filters are part of the address, so that a view can be shared. */
 const CHOICES = ["view", "q", "status", "stakes", "workstream", "wave", "gate", "job"];
@@ -77,6 +82,7 @@ const filled = (element, ...children) => { element.replaceChildren(...children.f
 const statusOf = (name) => h("span", { class: `status s-${name}` }, h("i", { class: "dot", "aria-hidden": "true" }), words(name));
 const tag = (text, kind) => h("span", { class: `tag ${kind}` }, text);
 const foreign = (text, given) => h("span", { dir: "auto", ...given }, text);
+const pageOf = (job) => `${SERVER}/jobs/${encodeURIComponent(job.id)}`;
 const linkTo = (name, text) => h("a", { href: address({ job: name }), dir: "auto" }, text ?? name);
 
 function tagsOf(job) {

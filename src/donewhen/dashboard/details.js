@@ -11,6 +11,7 @@ function drawDetails(place, job) {
   filled(place, closing(),
     h("div", { class: "row" }, statusOf(job.status), h("code", { class: "soft" }, job.id), tagsOf(job)),
     h("h2", { id: "details-title", tabindex: "-1", dir: "auto" }, job.title),
+    SERVER !== undefined && h("p", {}, h("a", { class: "to-page", href: pageOf(job) }, "Full page: gates now, evidence, contract, ledger")),
     job.tampered.length > 0 && h("p", { class: "note serious" }, `Edited by hand, different from the ledger: ${job.tampered.join(", ")}.`),
     job.blocked_reason && [h("h3", {}, "Blocked"), h("p", { class: "waits", dir: "auto" }, job.blocked_reason)],
     isOpen(job) && [h("h3", {}, "Next"), nextOf(job) && nextOf(job) !== job.next_command && h("p", { dir: "auto" }, nextOf(job)), job.next_command && copyable(job.next_command)],

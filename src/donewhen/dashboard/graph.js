@@ -44,9 +44,9 @@ function around(name) {
   return [...found].sort((a, b) => a[1] - b[1]).map(([id]) => jobOf(id));
 }
 
-let circles;
+let circles, circlesOf;
 function inCircles() {
-  if (circles) return circles;
+  if (circlesOf === BOARD) return circles;
   // What is left after repeatedly removing jobs without dependencies and jobs that no other depends on.
   const left = new Map(JOBS.map((job) => [job.id, new Set(job.depends_on.filter(jobOf))]));
   const trim = (edges) => {
@@ -63,7 +63,7 @@ function inCircles() {
   trim(left);
   const turned = new Map([...left.keys()].map((name) => [name, new Set()]));
   for (const [name, before] of left) for (const id of before) turned.get(id)?.add(name);
-  circles = [...trim(turned).keys()].sort();
+  [circles, circlesOf] = [[...trim(turned).keys()].sort(), BOARD];
   return circles;
 }
 

@@ -1,6 +1,5 @@
 /* The page: the address holds the view and the filters; a change of the address draws the page again. */
 
-const TITLES = { board: "Board", graph: "Graph", numbers: "Numbers", ledger: "Ledger" };
 const DRAWN = { board: drawBoard, graph: drawGraph, numbers: drawNumbers, ledger: drawLedger };
 let opener = "";
 
@@ -14,7 +13,11 @@ function choose(changes, replacing) {
 function draw() {
   const wanted = chosen();
   const jobs = JOBS.filter((job) => fits(job, wanted));
-  filled(byId("views"), VIEWS.map((name) => h("a", { href: address({ view: name }), "aria-current": wanted.view === name ? "page" : undefined }, TITLES[name])));
+  for (const link of byId("views").querySelectorAll("[data-view]")) {
+    link.setAttribute("href", address({ view: link.dataset.view }));
+    if (link.dataset.view === wanted.view) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
   drawFilters(wanted, jobs);
   if (!JOBS.length) filled(byId("view"), h("div", { class: "empty" }, h("h2", {}, "There are no jobs yet"), h("p", {}, "Add a job: ", h("code", {}, 'donewhen add "What has to be done"'))));
   else if (!jobs.length && wanted.view !== "ledger") filled(byId("view"), h("div", { class: "empty" }, h("h2", {}, "No matching jobs"), h("p", {}, "Remove a filter, or search for something else.")));
@@ -23,6 +26,35 @@ function draw() {
   // Scripts that drive the page can wait until it shows what the address says.
   document.body.dataset.drawn = location.hash;
 }
+
+/* Show another state of the project; what somebody is looking at stays where it is. */
+function update(board) {
+  const held = heldPlace();
+  load(board);
+  drawHead();
+  drawChoices();
+  draw();
+  if (!byId("details").hidden) drawDetails(byId("details"), jobOf(chosen().job));
+  held();
+}
+
+/* Remember the focus and what was scrolled; the returned function restores both after drawing. */
+function heldPlace() {
+  const active = document.activeElement, job = active?.closest("[data-job]")?.dataset.job;
+  const details = byId("details"), inside = details.contains(active);
+  const graph = document.querySelector(".graph"), at = [scrollX, scrollY, details.scrollTop, graph?.scrollLeft ?? 0, graph?.scrollTop ?? 0];
+  return () => {
+    const drawn = document.querySelector(".graph");
+    if (drawn) [drawn.scrollLeft, drawn.scrollTop] = [at[3], at[4]];
+    details.scrollTop = at[2];
+    scrollTo(at[0], at[1]);
+    if (inside) byId("details-title").focus({ preventScroll: true });
+    else if (active?.id) byId(active.id)?.focus({ preventScroll: true });
+    else if (job) linkOf(job)?.focus({ preventScroll: true });
+  };
+}
+
+const linkOf = (name) => [...document.querySelectorAll("#view [data-job] a.card-title, #view a.node[data-job]")].find((link) => link.closest("[data-job]").dataset.job === name);
 
 function showDetails(wanted) {
   const place = byId("details"), before = place.dataset.job ?? "";
@@ -38,8 +70,7 @@ function showDetails(wanted) {
   } else {
     // Return the focus to the element that opened the details.
     place.replaceChildren();
-    const back = [...document.querySelectorAll("[data-job] a.card-title, a.node[data-job]")].find((link) => (link.dataset.job ?? link.parentElement.dataset.job) === opener);
-    (back ?? byId("main")).focus({ preventScroll: true });
+    (linkOf(opener) ?? byId("main")).focus({ preventScroll: true });
   }
 }
 
@@ -56,20 +87,26 @@ function drawFilters(wanted, jobs) {
     h("button", { type: "button", class: "quiet", on: { click: () => { byId("q").value = ""; choose({ q: "", status: "", stakes: "", workstream: "", wave: "", gate: "" }); } } }, "Show all")] : []);
 }
 
+let choicesOf = "";
 function drawChoices() {
   const select = (name, none, options) => options.length > 1 && [h("label", { class: "unseen", for: `by-${name}` }, none),
     h("select", { id: `by-${name}`, name, on: { change: (event) => choose({ [name]: event.target.value }) } }, h("option", { value: "" }, none),
       options.map(([value, text]) => h("option", { value }, short(text, 60))))];
   const named = (values) => [...new Map(values.filter(([value]) => value)).entries()].sort((a, b) => a[0].localeCompare(b[0]));
-  filled(byId("choices"),
-    select("stakes", "any stakes", STAKES.filter((name) => JOBS.some((job) => job.stakes === name)).map((name) => [name, name])),
-    select("workstream", "any workstream", named(JOBS.map((job) => [job.workstream, job.workstream_title || job.workstream]))),
-    select("wave", "any wave", named(JOBS.map((job) => [job.wave, job.wave]))),
-    select("gate", "any gate", GATES.map((name) => [name, `${name} closed`])));
+  const stakes = STAKES.filter((name) => JOBS.some((job) => job.stakes === name)).map((name) => [name, name]);
+  const workstreams = named(JOBS.map((job) => [job.workstream, job.workstream_title || job.workstream]));
+  const waves = named(JOBS.map((job) => [job.wave, job.wave]));
+  // A list that somebody has opened closes when it is replaced, so it is replaced only by another one.
+  const now = JSON.stringify([stakes, workstreams, waves]);
+  if (now === choicesOf) return;
+  choicesOf = now;
+  filled(byId("choices"), select("stakes", "any stakes", stakes), select("workstream", "any workstream", workstreams),
+    select("wave", "any wave", waves), select("gate", "any gate", GATES.map((name) => [name, `${name} closed`])));
 }
 
 function drawHead() {
   const about = BOARD.project, newest = BOARD.events[BOARD.events.length - 1];
+  document.title = about.title;
   byId("title").textContent = about.title;
   filled(byId("about"), h("code", {}, about.id), statusOf(about.status), tag(about.agreement, `a-${about.agreement}`), h("span", {}, newest ? `as of ${when(newest.at)}` : "no events yet"));
   const wanted = JOBS.filter((job) => job.status !== "cancelled"), done = wanted.filter((job) => job.status === "done").length;
@@ -93,9 +130,10 @@ function drawHead() {
     number(`${round(sum(wanted.filter((job) => job.status === "done"), "estimate_hours"))} of ${round(sum(wanted, "estimate_hours"))} h`, "of the estimate done")]);
   const unread = byId("unread");
   unread.hidden = !BOARD.unread.length;
-  filled(unread, h("h2", {}, "Jobs that can't be read"), h("ul", {}, BOARD.unread.slice(0, 12).map((job) => h("li", {}, h("code", { dir: "auto" }, job.where), " ", foreign(job.says)))),
+  filled(unread, h("h2", {}, "Problems"), h("ul", {}, BOARD.unread.slice(0, 12).map((job) => h("li", {}, h("code", { dir: "auto" }, job.where), " ", foreign(job.says)))),
     BOARD.unread.length > 12 && h("p", {}, `and ${BOARD.unread.length - 12} more: donewhen status lists them`));
-  byId("foot").textContent = newest ? `Plans and ledger as of ${when(newest.at)}. This page is read-only.` : "This page is read-only.";
+  const way = SERVER === undefined ? "This page is read-only." : "This page follows the plans and the ledger.";
+  byId("foot").textContent = newest ? `As of ${when(newest.at)}. ${way}` : way;
 }
 
 function drawLedger(place, jobs, wanted) {
@@ -109,29 +147,6 @@ function drawLedger(place, jobs, wanted) {
         h("td", { class: `who k-${event.kind}`, dir: "auto" }, `${event.by} (${event.kind})`), h("td", { dir: "auto" }, event.says)))))));
 }
 
-function theme(name) {
-  const dark = name ? name === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  if (name) document.documentElement.dataset.theme = name;
-  byId("theme").textContent = dark ? "Light" : "Dark";
-  byId("theme").setAttribute("aria-label", dark ? "Use light colours" : "Use dark colours");
-}
-
-/* Some browsers give a local file no storage. */
-function storedTheme(name) {
-  try {
-    if (name !== undefined) localStorage.setItem("donewhen-theme", name);
-    return localStorage.getItem("donewhen-theme") ?? "";
-  } catch {
-    return "";
-  }
-}
-
-byId("theme").addEventListener("click", () => {
-  const dark = getComputedStyle(document.documentElement).colorScheme === "dark" || (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
-  const name = dark ? "light" : "dark";
-  storedTheme(name);
-  theme(name);
-});
 byId("q").addEventListener("input", () => choose({ q: byId("q").value.trim() }, true));
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); byId("main").focus(); });
 document.addEventListener("keydown", (event) => {
@@ -146,7 +161,7 @@ document.addEventListener("keydown", (event) => {
   else if (/^[1-4]$/.test(event.key)) choose({ view: VIEWS[Number(event.key) - 1] });
 });
 addEventListener("hashchange", draw);
-theme(storedTheme() === "dark" || storedTheme() === "light" ? storedTheme() : "");
+load(JSON.parse(byId("data").textContent));
 drawHead();
 drawChoices();
 draw();

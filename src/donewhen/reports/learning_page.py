@@ -8,6 +8,7 @@ from donewhen.learning.after.report_notes import notes_of
 from donewhen.learning.measuring.metrics import Estimate, Measures
 from donewhen.reports import learning_lists as lists
 from donewhen.reports import plots
+from donewhen.reports.judge_plots import EpochPoint, learning_curve
 from donewhen.reports.markup import escape_line, page, section, table
 from donewhen.reports.phrases import (
     NOTHING,
@@ -169,13 +170,18 @@ def _curve(report: LearningReport) -> str:
     if not report.epochs:
         return ""
     epochs = report.epochs
-    # An epoch begins with judging the training tickets, so its training accuracy is the result of the epochs before it.
-    training = [*(epoch.train_accuracy for epoch in epochs), None]
-    validation = [epochs[0].validation_before, *(epoch.validation_after for epoch in epochs)]
-    lines = [plots.PlotLine("training", training, "then"), plots.PlotLine("validation", validation, "now")]
-    below = ["", *(f"{epoch.accepted} of {epoch.accepted + epoch.refused}" for epoch in epochs)]
-    numbers = [epochs[0].number - 1, *(epoch.number for epoch in epochs)]
-    drawn = plots.curve("Accuracy after each epoch, with changes accepted", numbers, lines, below)
+    drawn = learning_curve(
+        [
+            EpochPoint(
+                epoch.number,
+                epoch.train_accuracy,
+                epoch.validation_before,
+                epoch.validation_after,
+                f"{epoch.accepted} of {epoch.accepted + epoch.refused}",
+            )
+            for epoch in epochs
+        ]
+    )
     rows = [
         [
             str(epoch.number),

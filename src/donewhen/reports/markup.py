@@ -6,6 +6,7 @@ import html
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from donewhen.dashboard.assets import base_style
 from donewhen.foundation.plain_text import one_line, plain_text
 
 _LONG = 320
@@ -69,9 +70,9 @@ def section(title: str, *parts: str) -> str:
 
 def page(title: str, body: str) -> str:
     """Return a self-contained page: it loads nothing, runs no scripts, and supports light and dark mode."""
-    style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+    style = base_style() + Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     head = f"{_HEAD}<title>{escape_line(title)}</title>\n<style>\n{style}</style></head>"
-    return f'<!doctype html>\n<html lang="en">{head}<body>\n{body}\n</body></html>\n'
+    return f'<!doctype html>\n<html lang="en">{head}<body class="report">\n{body}\n</body></html>\n'
 
 
 def _class(number: bool) -> str:

@@ -61,7 +61,7 @@ def whiskers(title: str, rows: Sequence[Whisker]) -> str:
             drawn.append(_text(left + 4, y + 4, "not measurable", "soft"))
             continue
         drawn.append(
-            f'<g class="{tone}"><line class="stroke" x1="{x(estimate.low):.1f}" x2="{x(estimate.high):.1f}" '
+            f'<g class="t-{tone}"><line class="stroke" x1="{x(estimate.low):.1f}" x2="{x(estimate.high):.1f}" '
             f'y1="{y:.1f}" y2="{y:.1f}"/><circle class="fill" cx="{x(estimate.value):.1f}" cy="{y:.1f}" r="5"/></g>'
         )
         drawn.append(_text(WIDTH, y + 4, share(estimate), anchor="end"))
@@ -100,7 +100,8 @@ def curve(title: str, numbers: Sequence[int], lines: Sequence[PlotLine], below: 
     across = 0.0
     for line in lines:
         drawn.append(
-            f'<g class="{line.tone}">{_path(line, x, y)}<circle class="fill" cx="{across + 5:.0f}" cy="10" r="5"/></g>'
+            f'<g class="t-{line.tone}">{_path(line, x, y)}'
+            f'<circle class="fill" cx="{across + 5:.0f}" cy="10" r="5"/></g>'
         )
         drawn.append(_text(across + 15, 14, line.name))
         across += 34 + 6.6 * len(line.name)
@@ -144,8 +145,8 @@ def diverging(title: str, bars: Sequence[tuple[str, int]]) -> str:
         start = middle if value >= 0 else middle - width
         drawn.append(_text(0, y + 15, name))
         drawn.append(
-            f'<g class="{tone}"><rect class="fill" x="{start:.1f}" y="{y + 3}" width="{width:.1f}" height="{step - 8}" '
-            'rx="2"/></g>'
+            f'<g class="t-{tone}"><rect class="fill" x="{start:.1f}" y="{y + 3}" width="{width:.1f}" '
+            f'height="{step - 8}" rx="2"/></g>'
         )
         at, anchor = (middle + width + 6, "start") if value >= 0 else (middle - width - 6, "end")
         drawn.append(_text(at, y + 15, signed_number(value), anchor=anchor))
@@ -179,7 +180,7 @@ def confusion_square(title: str, confusion: Confusion) -> str:
             x = left + wide * at
             strength = 0.08 + 0.42 * count / of
             drawn.append(
-                f'<g class="{tone}"><rect class="fill" x="{x:.1f}" y="{y}" width="{wide - 4:.1f}" height="{tall}" '
+                f'<g class="t-{tone}"><rect class="fill" x="{x:.1f}" y="{y}" width="{wide - 4:.1f}" height="{tall}" '
                 f'rx="4" opacity="{strength:.2f}"/></g>'
             )
             drawn.append(_text(x + wide / 2 - 2, y + (28 if word else 36), str(count), "big", "middle"))
@@ -207,14 +208,16 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[BarPart]]]) -> str:
         for part in parts:
             width = WIDTH * part.value / total
             drawn.append(
-                f'<g class="{part.tone}"><rect class="fill" x="{x:.1f}" y="{y + 18}" width="{max(1.0, width - 1):.1f}" '
-                'height="14" rx="2"/></g>'
+                f'<g class="t-{part.tone}"><rect class="fill" x="{x:.1f}" y="{y + 18}" '
+                f'width="{max(1.0, width - 1):.1f}" height="14" rx="2"/></g>'
             )
             x += width
         across = 0.0
         for part in parts:
             words = f"{part.name} {large_count(part.value)}"
-            drawn.append(f'<g class="{part.tone}"><circle class="fill" cx="{across + 4:.0f}" cy="{y + 44}" r="4"/></g>')
+            drawn.append(
+                f'<g class="t-{part.tone}"><circle class="fill" cx="{across + 4:.0f}" cy="{y + 44}" r="4"/></g>'
+            )
             drawn.append(_text(across + 12, y + 48, words, "soft"))
             across += 26 + 6.3 * len(words)
     message = "; ".join(

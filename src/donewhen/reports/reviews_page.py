@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from donewhen.reports import plots
+from donewhen.reports.judge_plots import drift_plot
 from donewhen.reports.markup import escape_line, page, section, table
 from donewhen.reports.phrases import NOTHING, share, with_interval
 from donewhen.review.judge_drift import Drift
@@ -55,18 +55,6 @@ def reviews_data(people: PeopleAgreement, drift: Drift) -> dict[str, Any]:
         "left_to_people": drift.undecided,
         "points": [point._asdict() for point in drift.points],
     }
-
-
-def drift_plot(drift: Drift) -> str:
-    """Return a plot of the agreement with the alarm threshold; empty if there are no points."""
-    if not drift.points:
-        return ""
-    numbers = [point.number for point in drift.points]
-    lines = [
-        plots.PlotLine("agreement", [point.share for point in drift.points], "bad" if drift.alarm else "now"),
-        plots.PlotLine("alarm below", [drift.threshold] * len(numbers), "warn"),
-    ]
-    return plots.curve(f"Judge and people, over {drift.window} verdicts", numbers, lines)
 
 
 def agreement_table(people: PeopleAgreement) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from donewhen.dashboard.header import Server, page_header
+from donewhen.dashboard.page import serve_dashboard
 from donewhen.foundation.errors import DonewhenError, MissingExtraError, UsageError
 from donewhen.web.access_middleware import SESSION, AccessMiddleware
-from donewhen.web.board_page import board_page
+from donewhen.web.board_page import SCRIPTS, LiveBoard, live_board, no_jobs_page
 from donewhen.web.event_stream import EventStream
-from donewhen.web.file_watch import TOPICS, Topic
+from donewhen.web.file_watch import TOPICS, Topic, Versions
 from donewhen.web.forms import form_handler, post_verdict, sign_in, sign_out
-from donewhen.web.graph_page import graph_page
 from donewhen.web.job_page import job_page
 from donewhen.web.mission_pages import mission_page, missions_page
 from donewhen.web.page_request import PageRequest, View
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 Answer = Callable[["Request"], Awaitable["Response"]]
 
 VIEWS: dict[str, View] = {
-    "/": View(board_page, ("jobs",)),
+    # The dashboard, or where there are no jobs yet, how to begin.
+    "/": View(no_jobs_page, ("jobs",)),
     # Outputs and inputs of a job can be any file, so these pages are not cached.
     "/jobs/{job}": View(job_page, ("jobs", "missions"), keep=False),
-    "/graph": View(graph_page, ("jobs",)),
     "/review": View(queue_page, ("jobs", "missions"), keep=False),
     "/review/{item}": View(item_page, ("jobs", "missions"), keep=False),
     "/missions": View(missions_page, ("jobs", "missions", "runs")),
@@ -57,8 +58,11 @@ def application(site: ServerState) -> Application:
     except ImportError:
         raise MissingExtraError("The page", "web") from None
     render_template("plain.html", {"status": 200, "message": "Templates are available."})
-    routes = [Route(path, _page_handler(site, path, view), methods=["GET"]) for path, view in VIEWS.items()]
+    handlers = {path: _page_handler(site, path, view) for path, view in VIEWS.items()}
+    handlers["/"] = _board_handler(site, handlers["/"])
+    routes = [Route(path, handler, methods=["GET"]) for path, handler in handlers.items()]
     routes += [
+        Route("/board.json", _data_handler(site), methods=["GET"]),
         Route("/review/{item}", form_handler(site, post_verdict), methods=["POST"]),
         Route("/sign-in", _sign_in_handler(site), methods=["GET"]),
         Route("/sign-in", form_handler(site, sign_in), methods=["POST"]),
@@ -76,11 +80,56 @@ def application(site: ServerState) -> Application:
     return AccessMiddleware(site, app)
 
 
+def _board_handler(site: ServerState, otherwise: Answer) -> Answer:
+    """Return a handler for the dashboard's page, and for another page while there are no jobs."""
+
+    async def answer(request: Request) -> Response:
+        from starlette.responses import HTMLResponse, Response
+
+        if site.place.workspace is None:
+            return await otherwise(request)
+        if request.headers.get("hx-request") == "true":
+            # The page that said how to begin is replaced as a whole.
+            return Response(headers={"Vary": "HX-Request", "HX-Refresh": "true"})
+        live, mark = await _live_board(site, request)
+        server = _server(site, request.scope[SESSION], mark)
+        headers = {"Vary": "HX-Request", "X-Donewhen-Mark": mark}
+        return HTMLResponse(serve_dashboard(live.board, live.data, server), headers=headers)
+
+    return answer
+
+
+def _data_handler(site: ServerState) -> Answer:
+    """Return a handler for the data of the dashboard, with which the page updates itself."""
+
+    async def answer(request: Request) -> Response:
+        from starlette.responses import Response
+
+        live, mark = await _live_board(site, request)
+        return Response(live.data, headers={"Content-Type": "application/json", "X-Donewhen-Mark": mark})
+
+    return answer
+
+
+async def _live_board(site: ServerState, request: Request) -> tuple[LiveBoard, str]:
+    """Return the board now, made once for all who ask until something changes, and the mark of its version."""
+    versions, mark = await _versions(site)
+    page_request = PageRequest(site.place, {}, {}, versions, site.surveys, request.scope[SESSION])
+    version = versions[TOPICS.index("jobs")]
+    return await site.pages.get_or_make("board", version, lambda: live_board(page_request)), mark
+
+
+async def _versions(site: ServerState) -> tuple[Versions, str]:
+    """Return the versions now and their mark, to be taken before a page is made: a later change is not in the page."""
+    versions = await site.watch.refresh()
+    return versions, site.watch.mark
+
+
 def _page_handler(site: ServerState, path: str, view: View) -> Answer:
     """Return a handler that renders a page, shared by all equal requests."""
 
     async def answer(request: Request) -> Response:
-        versions = await site.watch.refresh()
+        versions, mark = await _versions(site)
         session: ReviewerSession | None = request.scope[SESSION]
         query = dict(request.query_params)
         notice = site.note(query.pop("notice", ""))
@@ -94,7 +143,7 @@ def _page_handler(site: ServerState, path: str, view: View) -> Answer:
             return page, _content(site, session, page)
 
         page, content = await site.pages.get_or_make(key, watched, make, keep=view.keep)
-        return _answer(site, request, page, content, view.topics, notice)
+        return _answer(site, request, page, content, view.topics, notice, mark)
 
     return answer
 
@@ -111,15 +160,15 @@ def _sign_in_handler(site: ServerState) -> Answer:
     return answer
 
 
-def _static_handler(files: Mapping[str, Path]) -> Answer:
+def _static_handler(files: Mapping[str, bytes]) -> Answer:
     async def answer(request: Request) -> Response:
         from starlette.exceptions import HTTPException
         from starlette.responses import Response
 
-        path = files.get(request.path_params["name"])
-        if path is None:
+        name = request.path_params["name"]
+        if name not in files:
             raise HTTPException(404)
-        return Response(path.read_bytes(), headers={"Content-Type": TYPES[path.suffix]})
+        return Response(files[name], headers={"Content-Type": TYPES[Path(name).suffix]})
 
     return answer
 
@@ -131,6 +180,7 @@ def _answer(
     content: str | None = None,
     topics: tuple[Topic, ...] = (),
     notice: str = "",
+    mark: str = "",
 ) -> Response:
     """Return the response: the whole page, or only its content for an htmx request."""
     from markupsafe import Markup
@@ -138,16 +188,17 @@ def _answer(
 
     session: ReviewerSession | None = request.scope[SESSION]
     inner = Markup(_content(site, session, page) if content is None else content)  # noqa: S704 - rendered by us
-    headers = {"Vary": "HX-Request", "X-Donewhen-Mark": site.watch.mark}
+    mark = mark or site.watch.mark
+    headers = {"Vary": "HX-Request", "X-Donewhen-Mark": mark}
     if request.headers.get("hx-request") == "true":
         return HTMLResponse(inner, page.status, headers)
     values = {
         **_about(site, session),
+        "top": Markup(page_header(_server(site, session), page.room)),  # noqa: S704 - escaped where it is made
         "content": inner,
         "title": page.title,
-        "room": page.room,
         "topics": topics,
-        "mark": site.watch.mark,
+        "mark": mark,
         "notice": notice,
         "folder": site.place.root.name,
     }
@@ -156,6 +207,12 @@ def _answer(
 
 def _content(site: ServerState, session: ReviewerSession | None, page: PageContent) -> str:
     return render_template(page.template, {**_about(site, session), **page.values})
+
+
+def _server(site: ServerState, session: ReviewerSession | None, mark: str = "") -> Server:
+    """Return what the header and the dashboard need to know about this server and the reader."""
+    about = _about(site, session)
+    return Server(about["base"], mark, render_template("_account.html", about), scripts=SCRIPTS)
 
 
 def _about(site: ServerState, session: ReviewerSession | None) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from donewhen.judging.guidance_store import Revision
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.learning.after.report_data import LearningReport, read_report
 from donewhen.learning.running.run_folders import run_folders
-from donewhen.reports import plots
+from donewhen.reports.judge_plots import drift_plot
 from donewhen.reports.learning_page import learning_sections
 from donewhen.reports.phrases import STATUS, headline, share
-from donewhen.review.judge_drift import Drift, judge_drift
+from donewhen.review.judge_drift import judge_drift
 from donewhen.review.people_agreement import people_agreement
 from donewhen.web.page_request import PageRequest
 from donewhen.web.rendering import PageContent
@@ -25,7 +25,6 @@ from donewhen.web.rendering import PageContent
 T = TypeVar("T")
 
 _STEPS = 40
-_POINTS = 200
 
 
 class MissionRow(NamedTuple):
@@ -88,23 +87,10 @@ def mission_page(request: PageRequest) -> PageContent:
         "sections": markup(learning_sections(newest)) if newest else "",
         "steps": _steps(mission) if guidance is not None else (),
         "drift": drift,
-        "drift_plot": markup(mission_drift_plot(drift)) if drift is not None else "",
+        "drift_plot": markup(drift_plot(drift)) if drift is not None else "",
         "people": people,
     }
     return PageContent("mission.html", f"Mission {name}", values, room="missions")
-
-
-def mission_drift_plot(drift: Drift) -> str:
-    """Return a plot of the agreement of judge and people over time, with the alarm threshold."""
-    points = drift.points[-_POINTS:]
-    if not points:
-        return ""
-    lines = [
-        plots.PlotLine("judge and people agree", [point.share for point in points], "now"),
-        plots.PlotLine("alarm below", [drift.threshold] * len(points), "bad"),
-    ]
-    title = f"Agreement over the newest {drift.window} verdicts of people"
-    return plots.curve(title, [point.number for point in points], lines)
 
 
 def _row(request: PageRequest, name: str, folder: Path) -> MissionRow:

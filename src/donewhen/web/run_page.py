@@ -8,7 +8,7 @@ from typing import Any
 from donewhen.foundation.errors import DonewhenError
 from donewhen.learning.after.report_data import read_report
 from donewhen.learning.running.run_folders import EVENTS, run_folders, run_state_of
-from donewhen.reports import plots
+from donewhen.reports.judge_plots import EpochPoint, learning_curve
 from donewhen.reports.learning_page import learning_sections
 from donewhen.reports.phrases import duration, headline, large_count, money
 from donewhen.web.mission_pages import markup, read_mission_to_show
@@ -36,11 +36,16 @@ def run_page(request: PageRequest) -> PageContent:
     manifest = state.manifest
     sizes = manifest.get("splits", {}).get("sizes", {})
     epochs = manifest.get("settings", {}).get("epochs", 0)
-    lines = [
-        plots.PlotLine("training", [_part(epoch.ended, "train_accuracy") for epoch in state.epochs], "then"),
-        plots.PlotLine("validation", [_part(epoch.ended, "validation_after") for epoch in state.epochs], "now"),
+    points = [
+        EpochPoint(
+            epoch.number,
+            _part(epoch.ended, "train_accuracy"),
+            _part(epoch.ended, "validation_before"),
+            _part(epoch.ended, "validation_after"),
+            f"{epoch.changes} of {epoch.changes + epoch.refused}",
+        )
+        for epoch in state.epochs
     ]
-    numbers = [epoch.number for epoch in state.epochs]
     values: dict[str, Any] = {
         "name": name,
         "run": wanted,
@@ -49,7 +54,7 @@ def run_page(request: PageRequest) -> PageContent:
         "epochs": epochs,
         "measured": {when: len(rows) for when, rows in state.evaluations.items()},
         "spent": _spent(state.spent),
-        "curve": markup(plots.curve("Accuracy after each epoch", numbers, lines)) if numbers else "",
+        "curve": markup(learning_curve(points)),
         "changes": list(reversed(state.changes))[:_CHANGES],
         "waiting": sum(hypothesis.fate == "waiting" for hypothesis in state.pool.values()),
         "report": report,

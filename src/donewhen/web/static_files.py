@@ -5,16 +5,24 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+from donewhen.dashboard.assets import asset, base_style, dashboard_script, dashboard_style
 from donewhen.foundation.errors import MissingExtraError
 
 TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 
-def static_files() -> dict[str, Path]:
+def static_files() -> dict[str, bytes]:
     """Return all static files by name. A name in a URL is looked up here and never used as a path."""
     here = Path(__file__).parent
-    files = {path.name: path for path in (here / "static").iterdir() if path.suffix in TYPES}
-    files["report.css"] = here.parent / "reports" / "page.css"
+    files = {path.name: path.read_bytes() for path in (here / "static").iterdir() if path.suffix in TYPES}
+    shared = {
+        "dashboard.css": dashboard_style(),
+        "dashboard.js": dashboard_script(),
+        "base.css": base_style(),
+        "theme.js": asset("theme.js"),
+        "report.css": (here.parent / "reports" / "page.css").read_text(encoding="utf-8"),
+    }
+    files |= {name: text.encode() for name, text in shared.items()}
     # Located without importing it: only the file in the package's folder is needed.
     try:
         spec = importlib.util.find_spec("js_lib_htmx")
@@ -22,4 +30,4 @@ def static_files() -> dict[str, Path]:
         spec = None
     if spec is None or spec.origin is None:
         raise MissingExtraError("The page", "web")
-    return files | {"htmx.min.js": Path(spec.origin).parent / "static" / "htmx" / "htmx.min.js"}
+    return files | {"htmx.min.js": (Path(spec.origin).parent / "static" / "htmx" / "htmx.min.js").read_bytes()}

@@ -24,7 +24,7 @@ from donewhen.dashboard.data import (
     decode_board,
     encode_board,
 )
-from donewhen.dashboard.page import render_dashboard
+from donewhen.dashboard.seal import page_matches
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.files import read_limited
 from donewhen.foundation.locks import locked
@@ -66,16 +66,12 @@ class _ProjectState(NamedTuple):
 
 
 def view_status(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> ViewFact:
-    """Whether the views match the plan and the chain of this job."""
+    """Whether the views match the plan and the chain of this job. Renders nothing."""
     expected = _job_row(workspace, job, chain, project)
     raw = _read_bytes(dashboard_path(workspace))
     board = decode_board(raw)
     in_dashboard = board is not None and board.jobs.get(job.id) == expected
-    page_current = (
-        board is not None
-        and in_dashboard
-        and _read_bytes(dashboard_path(workspace, "html")) == render_dashboard(board, raw)
-    )
+    page_current = in_dashboard and page_matches(_read_bytes(dashboard_path(workspace, "html")), raw)
     table = read_tracker(_read_bytes(tracker_path(workspace)))
     return ViewFact(table.sound and table.get(job.id) == row_of(expected), page_current)
 
@@ -137,6 +133,11 @@ def rebuild_views(workspace: Workspace) -> Board:
     return board
 
 
+def read_board(workspace: Workspace) -> Board:
+    """Return the board as the plans and the ledger are now, without writing a view."""
+    return _build_board(_read_project(workspace))
+
+
 def open_jobs_on_dashboard(workspace: Workspace) -> frozenset[str]:
     """The jobs that the dashboard shows as neither done nor cancelled."""
     board = decode_board(_read_bytes(dashboard_path(workspace)))
@@ -185,7 +186,9 @@ def _build_board(project_state: _ProjectState) -> Board:
     records: dict[str, JobRow] = {}
     unread: list[UnreadableJob] = []
     homes: dict[Path, JobHome] = {}
-    with FileIndex(workspace.folder / "cache" / "dashboard.sqlite") as index:
+    # A project that donewhen has never written to stays as it is.
+    cache = workspace.folder / "cache" / "dashboard.sqlite" if workspace.folder.is_dir() else None
+    with FileIndex(cache) as index:
         for place in workspace.places():
             record = surveyed.get(place.path)
             try:
@@ -288,6 +291,9 @@ def _unreadable(workspace: Workspace, path: Path, error: DonewhenError | OSError
 
 def _write_views(workspace: Workspace, board: Board) -> None:
     """Write the views that changed. Links are not followed, so no file outside the project is overwritten."""
+    # Imported only to write: gates and hooks import this module, and never render a page.
+    from donewhen.dashboard.page import render_dashboard
+
     (workspace.base / "outputs").mkdir(exist_ok=True)
     tracker = tracker_path(workspace)
     data = encode_board(board)

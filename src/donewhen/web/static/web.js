@@ -1,34 +1,7 @@
-// Live updates and keyboard shortcuts. Every page works without this file.
+// What survives a live update, and the keyboard shortcuts of reviews. Every page works without this file.
 "use strict";
 (() => {
   const page = () => document.getElementById("page");
-  const live = document.querySelector("[data-live]");
-  let stream = null;
-
-  const changed = (topics) => topics.forEach((topic) => document.body.dispatchEvent(new Event(`changed-${topic}`)));
-
-  const open = () => {
-    if (stream || document.hidden || !page()?.hasAttribute("hx-get")) return;
-    stream = new EventSource("/events");
-    stream.addEventListener("hello", (event) => {
-      live.hidden = false;
-      live.classList.remove("lost");
-      // Something changed between loading the page and opening the stream, or while disconnected.
-      if (event.data !== document.body.dataset.mark) changed(["jobs", "missions", "runs"]);
-    });
-    stream.addEventListener("changed", (event) => changed(event.data.split(" ")));
-    stream.addEventListener("error", () => live.classList.add("lost"));
-  };
-  const close = () => {
-    stream?.close();
-    stream = null;
-  };
-  // Browsers limit connections per server, so hidden tabs close theirs.
-  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
-  // The answer to a form replaces the page. Until then the page must not reload: what it shows may be decided already.
-  document.addEventListener("submit", close);
-  window.addEventListener("pagehide", close);
-  window.addEventListener("pageshow", open);
 
   // A swap keeps what the person has opened, selected or typed.
   const kept = { open: new Set(), chosen: null, typed: new Map(), focus: null };
@@ -93,5 +66,4 @@
     }
   });
   if (items().length) choose(items()[0], false);
-  open();
 })();
