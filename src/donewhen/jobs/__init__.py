@@ -8,6 +8,7 @@ from donewhen.foundation.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from donewhen.jobs.audit.audit import Audit, AuditFinding
+    from donewhen.jobs.board.job_state import JobState
     from donewhen.jobs.board.survey import JobRecord, Survey
     from donewhen.jobs.contract.agreement import (
         Agreement,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from donewhen.jobs.gates.evaluation import Evaluation, evaluate
     from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, evidence_statuses, sign_off
     from donewhen.jobs.gates.facts import Facts, facts_of
+    from donewhen.jobs.gates.job_view import JobView, view_job
     from donewhen.jobs.gates.score import Score, score_of
     from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor
     from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
@@ -72,6 +74,8 @@ _FILE_OF = {
     "GateResult": "ledger.gate_results",
     "Job": "plan.job",
     "JobRecord": "board.survey",
+    "JobState": "board.job_state",
+    "JobView": "gates.job_view",
     "Ledger": "ledger.ledger",
     "LoopResult": "lifecycle.agent_loop",
     "Requirement": "evidence.requirements",
@@ -118,6 +122,7 @@ _FILE_OF = {
     "start_job": "lifecycle.start",
     "terms_hash": "contract.terms",
     "verify_promise": "lifecycle.promise",
+    "view_job": "gates.job_view",
     "write_note": "record.anchors",
 }
 
@@ -180,6 +185,8 @@ __all__ = [
     "GateResult",
     "Job",
     "JobRecord",
+    "JobState",
+    "JobView",
     "Ledger",
     "LoopResult",
     "Policy",
@@ -224,5 +231,6 @@ __all__ = [
     "terms_hash",
     "unproved_actor",
     "verify_promise",
+    "view_job",
     "write_note",
 ]

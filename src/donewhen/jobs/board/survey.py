@@ -11,6 +11,8 @@ from donewhen import __version__
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.board.file_index import FileIndex
+from donewhen.jobs.board.job_state import KnownState
+from donewhen.jobs.board.recorded_state import recorded_state
 from donewhen.jobs.board.validity import DependencyRecord, RecordedInputs, inputs_at
 from donewhen.jobs.contract.agreement import (
     AgreementProblem,
@@ -62,6 +64,8 @@ class JobRecord(NamedTuple):
     """What dependent jobs build on; None if it was not read."""
     judged: bool = False
     """Whether a judge decides one of its criteria."""
+    known: KnownState = KnownState()
+    """What the ledger says about its state."""
 
 
 class Survey(NamedTuple):
@@ -73,6 +77,8 @@ class Survey(NamedTuple):
     problems: tuple[AgreementProblem, ...]
     unseen: tuple[str, ...] = ()
     """Jobs in progress according to the ledger whose plan is missing or unreadable."""
+    unreadable: tuple[str, ...] = ()
+    """Jobs whose plan can't be read."""
 
 
 def survey_jobs(workspace: Workspace) -> Survey:
@@ -84,9 +90,9 @@ def survey_jobs(workspace: Workspace) -> Survey:
     records: list[JobRecord] = []
     # A project that donewhen has never written to stays as it is.
     with FileIndex(workspace.folder / "index.sqlite" if workspace.folder.is_dir() else None) as index:
-        unseen = _survey_places(workspace, index, agreement.state == "unsealed", policy, records, problems)
+        unseen, unreadable = _survey_places(workspace, index, agreement.state == "unsealed", policy, records, problems)
     problems += _duplicate_ids(workspace, records)
-    return Survey(project, agreement.state, tuple(records), tuple(problems), unseen)
+    return Survey(project, agreement.state, tuple(records), tuple(problems), unseen, unreadable)
 
 
 def _survey_places(
@@ -96,7 +102,9 @@ def _survey_places(
     policy: Policy,
     records: list[JobRecord],
     problems: list[AgreementProblem],
-) -> tuple[str, ...]:
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Add the records and problems; return the jobs in progress without a readable plan, and all unreadable jobs."""
+    unreadable: list[str] = []
     chains = set(workspace.ledger.chains())
     reader = _CachedReader(index, policy)
     for place in workspace.places():
@@ -106,6 +114,7 @@ def _survey_places(
             missing = isinstance(error, FileNotFoundError)
             message = "The plan file is missing." if missing else f"The plan file can't be read: {error.strerror}."
             problems.append(AgreementProblem("document", message, workspace.where(place.path)))
+            unreadable += [] if missing else [place.id]
             continue
         try:
             chain = reader.chain(workspace, plan["id"]) if plan["id"] in chains else _EMPTY_CHAIN
@@ -117,11 +126,13 @@ def _survey_places(
             chain = _EMPTY_CHAIN
         if "problem" in plan:
             problems.append(AgreementProblem(*plan["problem"]))
+            unreadable.append(plan["id"])
             continue
         problems += [AgreementProblem(*chain_break) for chain_break in chain["breaks"]]
         records.append(_record(plan, chain, place, typed))
     lost = sorted(name for name in chains.difference(record.id for record in records) if name.startswith("WI-"))
-    return tuple(name for name in lost if _recorded_status(reader.chain(workspace, name)) == "in_progress")
+    unseen = tuple(name for name in lost if _recorded_status(reader.chain(workspace, name)) == "in_progress")
+    return unseen, tuple(unreadable)
 
 
 class _CachedReader:
@@ -201,6 +212,7 @@ def _chain_data(raw: bytes, name: str, policy: Policy, where: str) -> dict[str, 
         "last": last_writes(chain.entries),
         "cancelled": history.status == "cancelled",
         "completed": None if built_on is None else built_on._asdict(),
+        "known": recorded_state(history, chain.entries, broken=not chain.whole),
     }
 
 
@@ -212,7 +224,7 @@ _PLAN_KEYS = frozenset(
         *("terms", "hash", "projected", "agreed", "outputs", "inputs"),
     )
 )
-_CHAIN_KEYS = frozenset(("events", "breaks", "seal", "expected", "last", "cancelled", "completed"))
+_CHAIN_KEYS = frozenset(("events", "breaks", "seal", "expected", "last", "cancelled", "completed", "known"))
 
 
 def _is_plan(data: Any) -> bool:
@@ -220,10 +232,17 @@ def _is_plan(data: Any) -> bool:
 
 
 def _is_chain(data: Any) -> bool:
-    return isinstance(data, dict) and data.keys() >= _CHAIN_KEYS
+    return isinstance(data, dict) and data.keys() >= _CHAIN_KEYS and len(data["known"]) == len(KnownState._fields)
 
 
-_EMPTY_CHAIN: Mapping[str, Any] = {"events": 0, "breaks": [], "seal": None, "cancelled": False, "completed": None}
+_EMPTY_CHAIN: Mapping[str, Any] = {
+    "events": 0,
+    "breaks": [],
+    "seal": None,
+    "cancelled": False,
+    "completed": None,
+    "known": KnownState(),
+}
 
 
 def _record(plan: Mapping[str, Any], chain: Mapping[str, Any], place: JobPlace, typed: bool) -> JobRecord:
@@ -250,6 +269,7 @@ def _record(plan: Mapping[str, Any], chain: Mapping[str, Any], place: JobPlace, 
             None if chain["completed"] is None else RecordedInputs(**chain["completed"]),
         ),
         any("[check: judge " in criterion for criterion in plan["terms"]["criteria"]),
+        KnownState(*chain["known"]),
     )
 
 

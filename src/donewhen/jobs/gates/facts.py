@@ -80,6 +80,8 @@ class Facts(NamedTuple):
     """The text below each heading of the plan, by its lower-case title."""
     harness_changed: tuple[str, ...] = ()
     """Test configuration files that changed since the job was first started."""
+    entries: tuple[Entry, ...] = ()
+    """The events of the job, oldest first."""
 
 
 def facts_of(workspace: Workspace, job: Job) -> Facts:
@@ -117,6 +119,7 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
         progress_lines=_count_progress_lines(texts.get("progress log", "")),
         sections=texts,
         harness_changed=_changed_test_config(workspace, job, chain.entries),
+        entries=chain.entries,
     )
 
 

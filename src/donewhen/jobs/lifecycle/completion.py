@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from donewhen.jobs.board.job_state import JobState
 from donewhen.jobs.board.validity import ValidityChecker
 from donewhen.jobs.board.views import open_jobs_on_dashboard, update_stale_views, update_views
 from donewhen.jobs.contract.agreement import approval_policy, project_agreement, seal_tightened_terms
@@ -14,6 +15,7 @@ from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.gates.evaluation import Evaluation, evaluate
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.gates.facts import Facts, facts_of
+from donewhen.jobs.gates.job_view import completion_in, plan_note, state_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entry_content import Completed, Files, JudgeRun, Overridden
 from donewhen.jobs.ledger.gate_results import GateCode
@@ -26,9 +28,10 @@ from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History, history_of
 from donewhen.jobs.record.parents import chain_name, mark_parents_in_progress, parent_plans
-from donewhen.jobs.record.projection import finish_interrupted_write, record_and_project
+from donewhen.jobs.record.projection import finish_interrupted_write, mismatches, record_and_project
 
 _NOT_ABOUT_WORK = frozenset({GateCode.BUDGET_EXCEEDED, GateCode.RECORD_BROKEN})
+_DONE = JobState("done", None, "donewhen ready")
 
 
 class Completion(NamedTuple):
@@ -38,6 +41,8 @@ class Completion(NamedTuple):
     evaluation: Evaluation | None
     promise: Promise | None
     entry: Entry
+    state: JobState
+    """The state of the job after the attempt."""
     repeated: bool = False
     """Whether it was already done, so that the same promise is returned again."""
     cascade: tuple[Promise, ...] = ()
@@ -78,7 +83,7 @@ def complete(
         if facts.history.completed is not None:
             mark_parents_in_progress(workspace, job, approval_policy(workspace), by)
             update_views(workspace, job)
-        return Completion(job, evaluation, None, entry)
+        return Completion(job, evaluation, None, entry, _state_after(workspace, job, facts, evaluation))
     before = earlier_outputs(workspace, job, entry)
     unchanged = before is None or before == entry.read_as(Completed).outputs
     invalidated = () if unchanged else invalidate_jobs(workspace, approval_policy(workspace), by)
@@ -87,7 +92,9 @@ def complete(
     cascade = tuple(_complete_parents(workspace, job, by))
     if cascade:
         update_views(workspace, job)
-    return Completion(job, evaluation, promise_of(job.id, entry), entry, cascade=cascade, invalidated=invalidated)
+    return Completion(
+        job, evaluation, promise_of(job.id, entry), entry, _DONE, cascade=cascade, invalidated=invalidated
+    )
 
 
 def _repeat_completion(workspace: Workspace, job: Job, entry: Entry, by: Actor) -> Completion:
@@ -95,7 +102,18 @@ def _repeat_completion(workspace: Workspace, job: Job, entry: Entry, by: Actor) 
     cascade = tuple(_complete_parents(workspace, job, by))
     if cascade:
         update_views(workspace, job)
-    return Completion(job, None, promise_of(job.id, entry), entry, repeated=True, cascade=cascade)
+    return Completion(job, None, promise_of(job.id, entry), entry, _DONE, repeated=True, cascade=cascade)
+
+
+def _state_after(workspace: Workspace, job: Job, facts: Facts, evaluation: Evaluation) -> JobState:
+    """The state of a job after a refusal, which may have used up its iterations and has repaired its status."""
+    entries = workspace.ledger.read(job.id).entries
+    after = facts._replace(
+        job=job,
+        history=history_of(job.id, entries, approval_policy(workspace)),
+        tampered=mismatches(job.document.fields, entries),
+    )
+    return state_of(after, evaluation, done=False)
 
 
 def earlier_outputs(workspace: Workspace, job: Job, entry: Entry) -> Files | None:
@@ -106,13 +124,13 @@ def earlier_outputs(workspace: Workspace, job: Job, entry: Entry) -> Files | Non
     return completions[-1].outputs if completions else None
 
 
-def evaluation_fields(evaluation: Evaluation, now: str) -> dict[str, Value]:
-    """Return the plan fields that an evaluation writes."""
+def evaluation_fields(evaluation: Evaluation, state: JobState, now: str) -> dict[str, Value]:
+    """Return the plan fields that an evaluation writes; ``state`` is the state of the job after it."""
     truth = evaluation.truth
     return {
         "reward_last_score": evaluation.score.total,
         "reward_last_eval_at": now,
-        "reward_last_next_action": evaluation.next_action,
+        "reward_last_next_action": plan_note(evaluation, state),
         "truth_last_status": "pass" if truth.passed else "fail",
         "truth_last_checked_at": now,
         "truth_last_failures": [reason.message for reason in truth.reasons],
@@ -125,6 +143,7 @@ def evaluation_data(evaluation: Evaluation) -> dict[str, Any]:
     return {
         "score": evaluation.score.total,
         "gates": {gate.gate: [reason.code.value for reason in gate.reasons] for gate in evaluation.gates},
+        "next": evaluation.next,
     }
 
 
@@ -157,12 +176,7 @@ def valid_completion(workspace: Workspace, job: Job) -> Entry | None:
     history = history_of(job.id, workspace.ledger.read(job.id).entries, policy)
     if history.completed is None or job.status != "done":
         return None
-    facts = facts_of(workspace, job)
-    agreed = facts.agreement.state == facts.project_agreement.state == "agreed"
-    intact = agreed and not facts.tampered and not facts.chain_breaks
-    valid = ValidityChecker(workspace, policy).of(job.id).state == "done"
-    files_exist = all(file.state == "good" for file in (*facts.outputs, *facts.evidence_files))
-    return history.completed if intact and valid and files_exist else None
+    return completion_in(workspace, facts_of(workspace, job))
 
 
 def _record_done(workspace: Workspace, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
@@ -176,9 +190,8 @@ def _record_done(workspace: Workspace, facts: Facts, evaluation: Evaluation, by:
         "terms": facts.agreement.seal.hash if facts.agreement.seal else None,
         "truth_mode": job.truth_mode,
     }
-    return _write_done(
-        workspace, job.id, job.path, job.document, data, evaluation_fields(evaluation, workspace.now()), by
-    )
+    writes = evaluation_fields(evaluation, _DONE, workspace.now())
+    return _write_done(workspace, job.id, job.path, job.document, data, writes, by)
 
 
 def _write_done(
@@ -203,22 +216,28 @@ def _record_refusal(workspace: Workspace, facts: Facts, evaluation: Evaluation, 
     codes = {reason.code for reason in evaluation.reasons}
     free = evaluation.broken or evaluation.waits_for_person or bool(codes & _NOT_ABOUT_WORK)
     iteration = facts.history.iteration + (0 if free else 1)
-    data: dict[str, Any] = {**evaluation_data(evaluation), **judges_of_criteria(facts), "next": evaluation.next}
+    data: dict[str, Any] = {**evaluation_data(evaluation), **judges_of_criteria(facts)}
     if evaluation.waits_for_person:
         data["waits_for_person"] = True
-    writes: dict[str, Value] = {**evaluation_fields(evaluation, now), "iteration": iteration}
     begun = facts.history.started is not None or facts.history.completed is not None
-    if facts.history.status != "cancelled":
-        used_up = iteration > job.max_iterations
-        if used_up:
-            data["auto_blocked"] = True
-        writes["status"] = "blocked" if used_up else "in_progress" if begun else facts.history.status
-    else:
-        # Also overwrites a status that was edited by hand.
-        writes["status"] = "cancelled"
+    used_up = facts.history.status != "cancelled" and iteration > job.max_iterations
+    status = facts.history.status
+    if used_up:
+        data["auto_blocked"] = True
+        status = "blocked"
+    elif begun and status != "cancelled":
+        status = "in_progress"
+    after = facts.history._replace(status=status, iteration=iteration, completed=None, waiting=None)
+    if used_up:
+        after = after._replace(auto_blocked=True, decided_since_block=False)
+    # Also overwrites a status that was edited by hand.
+    writes: dict[str, Value] = {"iteration": iteration, "status": status}
     if facts.history.completed is not None:
         # The earlier completion is no longer valid.
         writes["completed_at"] = ""
+    left = tuple(mismatch for mismatch in facts.tampered if mismatch.field not in writes)
+    state = state_of(facts._replace(history=after, tampered=left), evaluation, done=False)
+    writes |= evaluation_fields(evaluation, state, now)
     return record_and_project(workspace, job.id, job.document, job.path, "refused", data, Approval(by), writes)[0]
 
 
