@@ -8,7 +8,9 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple, get_args
 
 from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.board.board_states import survey_states
 from donewhen.jobs.board.dashboard_record import recorded_gates
+from donewhen.jobs.board.job_state import JobState
 from donewhen.jobs.board.survey import JobRecord, Survey
 from donewhen.jobs.contract.agreement import AgreementState, approval_policy
 from donewhen.jobs.ledger.approval import Policy
@@ -18,7 +20,6 @@ from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import STATUSES, Status
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.projection import expected_fields
 from donewhen.web.page_request import PageRequest
 from donewhen.web.rendering import PageContent
 
@@ -48,7 +49,7 @@ class Card(NamedTuple):
     """When the gates were last evaluated; empty if never."""
     score: int | None
     target: int | None
-    next: str
+    state: JobState
     waiting: str
     """Why the job waits, or the question to a person."""
 
@@ -81,21 +82,21 @@ def board_page(request: PageRequest) -> PageContent:
         "listing": any(chosen.values()),
     }
     policy = approval_policy(workspace)
-    open_jobs = frozenset(job.id for job in survey.jobs if job.status not in ("done", "cancelled"))
+    states = survey_states(survey)
     if not any(chosen.values()):
-        columns = tuple(_column(workspace, policy, status, survey.jobs, open_jobs) for status in STATUSES)
+        columns = tuple(_column(workspace, policy, status, survey.jobs, states) for status in STATUSES)
         return PageContent(
             "board.html", "Board", {**values, "columns": columns, "in_a_column": _IN_A_COLUMN}, room="board"
         )
     pages = max(1, -(-len(matching) // _ON_A_PAGE))
     page = min(max(1, request.number("page")), pages)
     page_jobs = matching[(page - 1) * _ON_A_PAGE : page * _ON_A_PAGE]
-    cards = tuple(card_of(workspace, policy, job, open_jobs) for job in page_jobs)
+    cards = tuple(card_of(workspace, policy, job, states[job.id]) for job in page_jobs)
     values |= {"cards": cards, "found": len(matching), "page": page, "pages": pages}
     return PageContent("board.html", "Board", values, room="board")
 
 
-def card_of(workspace: Workspace, policy: Policy, job: JobRecord, open_jobs: frozenset[str]) -> Card:
+def card_of(workspace: Workspace, policy: Policy, job: JobRecord, state: JobState) -> Card:
     """Return a job as a card. Reads its ledger and evaluates nothing."""
     entries: Sequence[Entry] = ()
     target = None
@@ -111,7 +112,7 @@ def card_of(workspace: Workspace, policy: Policy, job: JobRecord, open_jobs: fro
         last.at if last else "",
         last.read_as(Evaluated).score if last else None,
         target,
-        _next(job, open_jobs, str(expected_fields(entries)["reward_last_next_action"] or "") if last else ""),
+        state,
         waiting.read_as(Decided).reason if waiting is not None else "",
     )
 
@@ -127,29 +128,13 @@ def gates_in(entry: Entry | None) -> tuple[GateMark, ...]:
     )
 
 
-def _next(job: JobRecord, open_jobs: frozenset[str], recorded_step: str) -> str:
-    """Return the next step: the recorded one, or what is needed before the gates are evaluated."""
-    if job.status in ("done", "cancelled"):
-        return ""
-    if job.agreement != "agreed":
-        return (
-            "Agree on it: donewhen agree" if job.agreement != "voided" else "See what changed: donewhen contract diff"
-        )
-    before = [job_id for job_id in job.depends_on if job_id in open_jobs]
-    if before:
-        return f"Waits for {', '.join(before[:3])}{' and more' if len(before) > 3 else ''}"
-    if recorded_step:
-        return recorded_step
-    return f"donewhen start {job.id}" if job.status == "planned" else f"donewhen complete {job.id}"
-
-
 def _column(
-    workspace: Workspace, policy: Policy, status: Status, jobs: Iterable[JobRecord], open_jobs: frozenset[str]
+    workspace: Workspace, policy: Policy, status: Status, jobs: Iterable[JobRecord], states: Mapping[str, JobState]
 ) -> Column:
     matching = [job for job in jobs if job.status == status]
     # Finished jobs: newest first. Open jobs: in plan order.
     visible = matching[: -_IN_A_COLUMN - 1 : -1] if status in ("done", "cancelled") else matching[:_IN_A_COLUMN]
-    return Column(status, tuple(card_of(workspace, policy, job, open_jobs) for job in visible), len(matching))
+    return Column(status, tuple(card_of(workspace, policy, job, states[job.id]) for job in visible), len(matching))
 
 
 def _matches(job: JobRecord, chosen: Mapping[str, str]) -> bool:
