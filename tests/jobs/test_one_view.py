@@ -197,9 +197,8 @@ def hook_of(project: Project, job: Job, expected: Words) -> Words:
     if result.complete:
         assert expected[0] in _RESTING
         return expected
-    found = re.search(
-        r"is not done \((\w+)(?:, (\w+))?\): .* Next: (.*?)\.(?: Then run: \S+ \S+ \S+)? \(or,", str(result.feedback)
-    )
+    pattern = r"is not done: .* State: (\w+)(?: \[(\w+)\])?\. Next: (.*?)\.(?: Then run: \S+ \S+ \S+)? \(or,"
+    found = re.search(pattern, str(result.feedback))
     assert found, result.feedback
     return found[1], found[2], found[3]
 

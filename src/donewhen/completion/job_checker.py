@@ -82,12 +82,12 @@ def _resting_state(workspace: Workspace, job: Job) -> TaskCompletionResult | str
             return f"{job.id} waits: {view.pause.reason if view.pause else ''}"
         case "needs_person":
             return f"{job.id} waits for a person: {view.evaluation.truth.reasons[0].message}"
-    about = view.word if view.code is None else f"{view.word}, {view.code}"
-    message = "It has not been completed yet." if view.reason is None else view.reason.message
+    about = view.word if view.code is None else f"{view.word} [{view.code}]"
+    message = "it has not been completed yet." if view.reason is None else view.reason.message
     complete = f"donewhen complete {job.id}"
     then = "" if view.next == complete else f" Then run: {complete}"
     return TaskCompletionResult.incomplete(
-        f"{job.id} is not done ({about}): {message} Next: {view.next}.{then} "
+        f"{job.id} is not done: {message} State: {about}. Next: {view.next}.{then} "
         f"(or, if you can't go on: donewhen block {job.id} --reason …, donewhen ask {job.id} --question …).",
         code=ReasonCode.JOB_NOT_DONE,
     )

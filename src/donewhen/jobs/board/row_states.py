@@ -34,6 +34,8 @@ def row_in_context(row: JobRow, project: AgreementState, dependencies: RecordedD
     own = JobState(cast(StateWord, alone.state), cast(GateCode, alone.code) if alone.code else None, alone.next_command)
     state = in_context(row.id, own, project, dependency)
     now = StateRow(state.word, state.code or "", state.next)
+    if (now.state, now.code, now.next_command) == (row.state, row.code, row.next_command):
+        return row
     return msgspec.structs.replace(
         row, state=now.state, code=now.code, next_command=now.next_command, alone=None if now == alone else alone
     )
