@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tools.api_reference import api_page, errors_page
 from tools.command_reference import cli_page, reasons_page
+from tools.job_states_page import job_states_page
 from tools.learning_reference import learning_reasons_page
 from tools.limits_reference import limits_page
 from tools.mission_reference import mission_settings_page
@@ -33,6 +34,7 @@ PRODUCTS = {
     "reference/api.md": Product(lambda: _NOTE + api_page()),
     "reference/cli.md": Product(lambda: _NOTE + cli_page()),
     "reference/errors.md": Product(lambda: _NOTE + errors_page()),
+    "reference/job-states.md": Product(lambda: _NOTE + job_states_page()),
     "reference/learning-reasons.md": Product(lambda: _NOTE + learning_reasons_page()),
     "reference/limits.md": Product(lambda: _NOTE + limits_page()),
     "reference/mission-settings.md": Product(lambda: _NOTE + mission_settings_page()),

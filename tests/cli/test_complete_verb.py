@@ -238,11 +238,11 @@ def test_a_start_that_is_refused_says_why_and_what_next(shop: Workspace, say: Sa
     said = say("start", job.id)
     assert said.status == 1
     assert "[not_agreed_yet]" in said.out
-    assert "next: donewhen agree" in said.out
+    assert f"next: donewhen agree {job.id}" in said.out
     told = say("start", job.id, "--json")
     assert set(told.codes) == {"not_agreed_yet"}
     assert (told.data["started"], told.data["status"]) == (False, "planned")
-    assert {one["next"] for one in told.envelope["findings"]} == {"donewhen agree"}
+    assert {one["next"] for one in told.envelope["findings"]} == {f"donewhen agree {job.id}"}
 
 
 # next and ready

@@ -56,7 +56,16 @@ def test_every_job_is_checked_and_what_is_stale_is_run(shop: Workspace, donewhen
     (job.folder / "outputs" / "primary.md").write_text("Twelve lines of text.\n")
     done = donewhen(["truth-eval", "--json"], shop.root)
     assert done.returncode == 0
-    assert told(done)["data"] == {"jobs": [{"job": job.id, "status": "pass", "mode": "strict", "failures": []}]}
+    (checked,) = told(done)["data"]["jobs"]
+    assert checked == {
+        "job": job.id,
+        "state": "completable",
+        "code": None,
+        "next": f"donewhen complete {job.id}",
+        "status": "pass",
+        "mode": "strict",
+        "failures": [],
+    }
     assert [entry.type for entry in shop.ledger.read(job.id).entries][-2:] == ["ran", "evaluated"]
 
 
@@ -97,5 +106,5 @@ def test_reward_and_next_work_where_nothing_can_be_written(tmp_path: Path, donew
             folder.chmod(0o700)
     assert (scored.returncode, step.returncode) == (1, 0), scored.stderr + step.stderr
     assert json.loads(scored.stdout)["data"]["job"] == job
-    assert json.loads(step.stdout)["data"]["next"] == "donewhen agree"
+    assert json.loads(step.stdout)["data"]["next"] == f"donewhen agree {job}"
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before

@@ -170,7 +170,7 @@ def test_status_lists_every_job_with_where_it_stands(shop: Workspace, job: Job, 
     assert data["jobs"][0]["agreement"] == "agreed"
     assert data["jobs"][1]["depends_on"] == [job.id]
     shown = donewhen(["status"], shop.root).stdout
-    assert f"{job.id}  planned     agreed    Greet" in shown
+    assert f"{job.id}  ready           Greet  (next: donewhen start {job.id})" in shown
     assert shown.endswith("2 planned\n")
 
 

@@ -21,12 +21,23 @@ from donewhen.dashboard.data import (
     encode_board,
 )
 from donewhen.dashboard.page import render_dashboard
+from donewhen.jobs.board.row_states import rows_in_context
 from donewhen.jobs.plan.job import BUDGETS, STATUSES, TARGETS, Stakes, Status
 
 GATES = ("agreement", "budget", "dependency", "truth", "reward")
 _VERBS = ("Parse", "Show", "Send", "Keep", "Sort", "Import", "Export", "Check", "Lock", "Draw")
 _THINGS = ("the price list", "receipts by mail", "an audit trail for seven years", "failed payments", "the login page",
            "orders as CSV", "a stock report", "the daily backup", "addresses abroad", "coupons")  # fmt: skip
+_STATES = {
+    "voided": ("voided", "agreement_voided"),
+    "proposed": ("not_agreed", "not_agreed_yet"),
+    "planned": ("ready", "not_started"),
+    "in_progress": ("in_progress", "criterion_failed"),
+    "blocked": ("asked", ""),
+    "done": ("done", ""),
+    "cancelled": ("cancelled", "cancelled"),
+}
+"""The state and code of a job by its agreement or, if that is sound, by its status."""
 _STREAMS = ("Till", "Warehouse", "Accounts", "Shop window")
 
 
@@ -56,7 +67,10 @@ def record(number: int, **values: Any) -> JobRow:
         "completed_at": "",
         "updated_at": "2026-02-14T09:00:00Z",
         "gates": (),
+        "state": "ready",
+        "code": "not_started",
         "next_command": f"donewhen start {name}",
+        "alone": None,
         "blocked_reason": "",
         "receipt": "",
         "scores": (),
@@ -67,7 +81,10 @@ def record(number: int, **values: Any) -> JobRow:
         "tampered": (),
         "path": f"jobs/{name}-job/plan.md",
     }
-    return JobRow(**{**plain, **values})
+    made = {**plain, **values}
+    if "state" not in values:
+        made["state"], made["code"] = _STATES.get(made["agreement"]) or _STATES[made["status"]]
+    return JobRow(**made)
 
 
 def board(count: int, *, title: str = "Webshop") -> Board:
@@ -89,7 +106,7 @@ def board(count: int, *, title: str = "Webshop") -> Board:
         jobs[made.id] = made
         events += _events(made)
     about = ProjectRow("PJ-20260214-001", title, "in_progress", "agreed")
-    return board_of(about, jobs, events, (), STATUSES)
+    return board_of(about, rows_in_context(jobs, (), "agreed"), events, (), STATUSES)
 
 
 def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: Any, before: list[str]) -> JobRow:
@@ -140,7 +157,7 @@ def _job(number: int, state: Status, stakes: Stakes, chance: random.Random, at: 
         started_at=moves[0].at if moves else "",
         completed_at=at(end) if state == "done" else "",
         gates=gates,
-        next_command="" if state in ("done", "cancelled") else f"donewhen {verb} {name}",
+        next_command="donewhen ready" if state in ("done", "cancelled") else f"donewhen {verb} {name}",
         blocked_reason="Which columns does the bank want, and in which order?" if state == "blocked" else "",
         receipt=f"sha256:{number:064x}" if state == "done" else "",
         scores=tuple(scores),
@@ -177,4 +194,4 @@ def with_jobs(
 ) -> Board:
     """A board of just these jobs."""
     about = ProjectRow("PJ-20260214-001", title, "in_progress", "agreed")
-    return board_of(about, {job.id: job for job in jobs}, events, unread, STATUSES)
+    return board_of(about, rows_in_context({job.id: job for job in jobs}, unread, "agreed"), events, unread, STATUSES)

@@ -21,6 +21,7 @@ STATES: list[tuple[AgreementState, GateCode]] = [
     ("voided", GateCode.AGREEMENT_VOIDED),
 ]
 IDS = [state for state, _ in STATES]
+ID = "WI-20260214-001"
 
 
 def voided(kind: ChangeKind, field: str, before: str | None, after: str | None) -> Agreement:
@@ -101,11 +102,16 @@ def test_every_loosened_field_is_a_reason_and_what_was_tightened_is_none(make_fa
 
 def test_the_next_command_is_to_agree_where_nobody_has(make_facts: MakeFacts) -> None:
     for state in ("proposed", "unsealed"):
-        assert agreement_gate(make_facts(agreement=Agreement(state, {}, None))).next == "donewhen agree"
+        assert agreement_gate(make_facts(agreement=Agreement(state, {}, None))).next == f"donewhen agree {ID}"
 
 
 def test_the_next_command_is_to_look_at_the_difference_where_something_was_loosened(make_facts: MakeFacts) -> None:
     loosened = voided("loosened", "reward_target", "80", "0")
-    assert agreement_gate(make_facts(agreement=loosened)).next == "donewhen contract diff"
+    assert agreement_gate(make_facts(agreement=loosened)).next == f"donewhen contract diff {ID}"
     both = make_facts(agreement=loosened, project_agreement=Agreement("proposed", {}, None))
-    assert agreement_gate(both).next == "donewhen contract diff"
+    assert agreement_gate(both).next == f"donewhen contract diff {ID}"
+
+
+def test_a_void_project_is_looked_at_as_a_whole(make_facts: MakeFacts) -> None:
+    loosened = voided("loosened", "settings.approval.ci", "no", "yes")
+    assert agreement_gate(make_facts(project_agreement=loosened)).next == "donewhen contract diff"

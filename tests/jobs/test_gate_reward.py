@@ -92,7 +92,7 @@ def test_all_closed_gates_are_told_and_the_next_command_is_that_of_the_first(
         GateCode.CRITERION_NOT_SHOWN,
         GateCode.SCORE_TOO_LOW,
     }
-    assert found.next == "donewhen agree"
+    assert found.next == f"donewhen agree {ID}"
     assert found.truth.gate == "truth"
 
 

@@ -125,7 +125,7 @@ def test_nothing_starts_without_an_agreement(shop: Workspace, typed_in: bool) ->
     result = start_job(shop, job.id, BOT)
     assert not result.started
     assert set(codes(result)) == {"agreement_unsealed" if typed_in else "not_agreed_yet"}
-    assert result.next == "donewhen agree"
+    assert result.next == f"donewhen agree {job.id}"
     assert (kinds(shop, job.id), shop.job(job.id).status) == ([], "planned")
 
 
@@ -140,7 +140,7 @@ def test_a_loosened_contract_starts_nothing_and_names_the_edit(shop: Workspace) 
     job = made(shop)
     typed(shop, job.path, reward_target=10)
     result = start_job(shop, job.id, BOT)
-    assert (codes(result), result.next) == (["agreement_voided"], "donewhen contract diff")
+    assert (codes(result), result.next) == (["agreement_voided"], f"donewhen contract diff {job.id}")
     assert "reward_target" in result.reasons[0].message
 
 

@@ -95,7 +95,7 @@ def test_both_views_have_every_job(bench: Bench) -> None:
     assert (one["id"], one["work_item_id"], one["task"], one["status"]) == (first.id, first.id, "First", "done")
     assert (two["id"], two["work_item_id"], two["task"], two["status"]) == (second.id, second.id, "Second", "planned")
     shown = dashboard(bench)
-    assert shown["schema"] == "donewhen/dashboard/v2"
+    assert shown["schema"] == "donewhen/dashboard/v3"
     assert list(shown["jobs"]) == [first.id, second.id]
     assert shown["counts"] == {"planned": 1, "in_progress": 0, "blocked": 0, "done": 1, "cancelled": 0}
     project = bench.workspace.project()
@@ -524,8 +524,8 @@ def test_why_a_job_is_blocked_is_said_while_it_is(bench: Bench) -> None:
     [
         (lambda bench: bench.job(agreed=False), "donewhen agree {}"),
         (lambda bench: bench.job(started=False), "donewhen start {}"),
-        (lambda bench: bench.job(), "donewhen complete {}"),
-        (lambda bench: bench.done(), ""),
+        (lambda bench: bench.job(), "donewhen next {}"),
+        (lambda bench: bench.done(), "donewhen ready"),
     ],
     ids=["proposed", "agreed", "started", "done"],
 )
@@ -691,11 +691,11 @@ def test_views_that_are_not_there_are_not_current(bench: Bench) -> None:
         b"[]",
         b"null",
         b"{}",
-        b'{"schema": "donewhen/dashboard/v2"}',
-        b'{"schema": "donewhen/dashboard/v2", "jobs": []}',
-        b'{"schema": "donewhen/dashboard/v2", "jobs": {"WI-20260214-009": "text"}}',
-        b'{"schema": "donewhen/dashboard/v2", "jobs": {"WI-20260214-009": {"status": "done"}}}',
-        b'{"schema": "donewhen/dashboard/v2", "jobs": {"WI-20260214-009": {"surplus": "x"}}}',
+        b'{"schema": "donewhen/dashboard/v3"}',
+        b'{"schema": "donewhen/dashboard/v3", "jobs": []}',
+        b'{"schema": "donewhen/dashboard/v3", "jobs": {"WI-20260214-009": "text"}}',
+        b'{"schema": "donewhen/dashboard/v3", "jobs": {"WI-20260214-009": {"status": "done"}}}',
+        b'{"schema": "donewhen/dashboard/v3", "jobs": {"WI-20260214-009": {"surplus": "x"}}}',
         b'{"schema": "another/v9", "jobs": {"WI-20260214-009": {}}}',
         b"[" * 100_000,
     ],

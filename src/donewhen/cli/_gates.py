@@ -6,6 +6,7 @@ from typing import Any
 
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.board.job_state import JobState
 from donewhen.jobs.gates.evaluation import Evaluation
 from donewhen.jobs.gates.score import TITLES, Score
 from donewhen.jobs.lifecycle.promise import Promise
@@ -29,6 +30,17 @@ def show_gates(output: Output, evaluation: Evaluation) -> None:
             output.say(f"      next: {gate.next}", dim=True)
 
 
+def show_state(output: Output, state: JobState) -> None:
+    """Print the state of a job with the code of the main reason, and the next step."""
+    output.say(f"state: {state.word}{f' [{state.code}]' if state.code else ''}")
+    output.say(f"next: {state.next}", bold=True)
+
+
+def state_data(state: JobState) -> dict[str, Any]:
+    """The state of a job as JSON data."""
+    return {"state": state.word, "code": state.code, "next": state.next}
+
+
 def exit_code(evaluation: Evaluation | None, passed: bool) -> ExitCode:
     """The exit status. A gate with an internal error is neither a pass nor a fail."""
     if evaluation is not None and evaluation.broken:
@@ -45,13 +57,13 @@ def gate_findings(evaluation: Evaluation) -> list[Finding]:
     ]
 
 
-def evaluation_data(evaluation: Evaluation) -> dict[str, Any]:
-    """An evaluation as JSON data."""
+def evaluation_data(evaluation: Evaluation, state: JobState) -> dict[str, Any]:
+    """An evaluation, and the state of the job after it, as JSON data."""
     return {
         "passed": evaluation.passed,
         "score": evaluation.score.total,
         "next_action": evaluation.next_action,
-        "next": evaluation.next,
+        **state_data(state),
         "gates": [
             {
                 "gate": gate.gate,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._gates import evaluation_data, exit_code, gate_findings, show_gates, show_promise
+from donewhen.cli._gates import evaluation_data, exit_code, gate_findings, show_gates, show_promise, state_data
 from donewhen.cli._jobs import find_project, job_argument, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
@@ -42,6 +42,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
             show_promise(output, promise)
     if not result.done:
         output.say(f"  {result.job.status}, iteration {result.job.iteration} of {result.job.max_iterations}")
+        output.say(f"  next: {result.state.next}", bold=True)
     findings = [] if result.evaluation is None else gate_findings(result.evaluation)
     status = exit_code(result.evaluation, result.done)
     return output.finish(status, _data(result), findings, promising=result.promise is not None)
@@ -52,6 +53,7 @@ def _data(result: Completion) -> dict[str, object]:
         "job": result.job.id,
         "done": result.done,
         "status": result.job.status,
+        **state_data(result.state),
         "iteration": result.job.iteration,
         "promise": None if result.promise is None else result.promise.text.splitlines()[0],
         "receipt": None if result.promise is None else result.promise.receipt,
@@ -61,5 +63,5 @@ def _data(result: Completion) -> dict[str, object]:
             {"id": invalidated.id, "chain": list(invalidated.chain), "why": invalidated.why}
             for invalidated in result.invalidated
         ],
-        "evaluation": None if result.evaluation is None else evaluation_data(result.evaluation),
+        "evaluation": None if result.evaluation is None else evaluation_data(result.evaluation, result.state),
     }

@@ -10,10 +10,11 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.board.board_states import survey_states
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
-from donewhen.jobs.lifecycle.planning import check_plan, find_ready_jobs
+from donewhen.jobs.lifecycle.planning import check_plan, find_ready_jobs, startable_jobs
 
 
 @click.command()
@@ -48,22 +49,23 @@ def ready_(output: Output, project: Path | None) -> ExitCode:
     with output.progress("reading the jobs"):
         seen = survey_jobs(workspace)
     found = find_ready_jobs(seen.jobs)
+    startable = startable_jobs(seen)
+    states = survey_states(seen)
     titles = {job.id: job.title for job in seen.jobs}
-    for name in found.now:
+    for name in startable:
         output.say(f"  {name}  {titles[name]}")
-    if not found.now:
+    if not startable:
         output.say("Nothing can start now.")
         first = found.waves[0] if found.waves else ()
         for job in seen.jobs:
             if job.id in first:
-                why = f"agreement {job.agreement}" if job.status == "planned" else job.status.replace("_", " ")
-                output.say(f"  {job.id}  {job.title}  ({why})")
+                output.say(f"  {job.id}  {job.title}  ({states[job.id].word.replace('_', ' ')})")
     for number, wave in enumerate(found.waves, 1):
         output.say(f"wave {number}: {', '.join(wave)}", dim=True)
     if found.critical_path:
         output.say(f"critical path: {' → '.join(found.critical_path)} ({found.hours:g} h)", dim=True)
     data = {
-        "ready": list(found.now),
+        "ready": list(startable),
         "waves": [list(wave) for wave in found.waves],
         "critical_path": list(found.critical_path),
         "hours": found.hours,

@@ -10,13 +10,23 @@ from typing import Any, NamedTuple
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._gates import evaluation_data, exit_code, gate_findings, score_data, show_gates, show_score
+from donewhen.cli._gates import (
+    evaluation_data,
+    exit_code,
+    gate_findings,
+    score_data,
+    show_gates,
+    show_score,
+    show_state,
+    state_data,
+)
 from donewhen.cli._jobs import find_project, job_argument, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.jobs.gates.job_view import JobView, plan_note
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.jobs.lifecycle.evaluate_and_record import EvaluatedJob, evaluate_and_record
+from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
 from donewhen.protocols import ReasonCode
 
 
@@ -40,13 +50,14 @@ def reward(output: Output, job: str | None, explain: bool, project: Path | None)
     The score alone never completes a job: the other gates must pass, too. Exit status 1 if it is below the target.
     """
 
-    def on_progress(found: EvaluatedJob) -> _Told:
+    def on_progress(found: JobView) -> _Told:
         score, target = found.evaluation.score, found.job.reward_target
         output.say(f"{found.job.id}  {score.total} of 100, target {target}", bold=True)
         if explain:
             show_score(output, score)
-        output.say(f"  next: {found.evaluation.next_action}", dim=True)
-        data = {"job": found.job.id, "target": target, **evaluation_data(found.evaluation), "score": score_data(score)}
+        output.say(f"  {plan_note(found.evaluation, found.state)}", dim=True)
+        evaluated = evaluation_data(found.evaluation, found.state)
+        data = {"job": found.job.id, "target": target, **evaluated, "score": score_data(score)}
         low = [finding for finding in gate_findings(found.evaluation) if finding.code == GateCode.SCORE_TOO_LOW]
         return _Told(exit_code(found.evaluation, score.total >= target), data, low)
 
@@ -61,13 +72,14 @@ def reward(output: Output, job: str | None, explain: bool, project: Path | None)
 def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
     """Run stale checks and evaluate each criterion of JOB (default: of every job that is not cancelled)."""
 
-    def on_progress(found: EvaluatedJob) -> _Told:
+    def on_progress(found: JobView) -> _Told:
         gate = found.evaluation.truth
         output.say(f"{found.job.id}  truth: {'pass' if gate.passed else 'fail'}", bold=True)
         for reason in gate.reasons:
             output.say(f"  ✗ [{reason.code}] {reason.message}", fg="red")
         data = {
             "job": found.job.id,
+            **state_data(found.state),
             "status": "pass" if gate.passed else "fail",
             "mode": found.job.truth_mode,
             "failures": [reason._asdict() for reason in gate.reasons],
@@ -86,13 +98,13 @@ def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
 def next_(output: Output, job: str | None, project: Path | None) -> ExitCode:
     """Print the next command: for JOB, for the job in progress, or to start a job."""
     from donewhen.jobs.board.survey import survey_jobs
-    from donewhen.jobs.lifecycle.planning import find_ready_jobs
+    from donewhen.jobs.lifecycle.planning import startable_jobs
 
     workspace = find_project(project)
     if job is None:
         seen = survey_jobs(workspace)
-        working = [job.id for job in seen.jobs if job.status == "in_progress"]
-        waiting = find_ready_jobs(seen.jobs).now
+        working = [job.id for job in seen.jobs if job.recorded == "in_progress"]
+        waiting = startable_jobs(seen)
         job = working[0] if working else None
         if job is None:
             step = f"donewhen start {waiting[0]}" if waiting else "donewhen status"
@@ -101,18 +113,17 @@ def next_(output: Output, job: str | None, project: Path | None) -> ExitCode:
             output.say(step)
             return output.finish(ExitCode.PASS, {"job": None, "next": step, "ready": list(waiting)})
     found = _looked_at(output, job, project, collecting=False)
-    step = found.evaluation.next or f"donewhen complete {found.job.id}"
     output.say(f"{found.job.id}  {found.job.title}", bold=True)
     show_gates(output, found.evaluation)
-    output.say(f"next: {step}", bold=True)
-    return output.finish(ExitCode.PASS, {"job": found.job.id, "next": step, **evaluation_data(found.evaluation)})
+    show_state(output, found.state)
+    return output.finish(ExitCode.PASS, {"job": found.job.id, **evaluation_data(found.evaluation, found.state)})
 
 
 def _each(
     output: Output,
     job: str | None,
     project: Path | None,
-    on_progress: Callable[[EvaluatedJob], _Told],
+    on_progress: Callable[[JobView], _Told],
     *,
     collecting: bool,
 ) -> ExitCode:
@@ -140,7 +151,7 @@ def _each(
     )
 
 
-def _looked_at(output: Output, job: str, project: Path | None, *, collecting: bool) -> EvaluatedJob:
+def _looked_at(output: Output, job: str, project: Path | None, *, collecting: bool) -> JobView:
     workspace = find_project(project)
     with output.progress("evaluating"):
         return evaluate_and_record(workspace, job, unproved_actor(), collecting=collecting)

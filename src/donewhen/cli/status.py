@@ -8,13 +8,18 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
+from donewhen.cli._gates import state_data
 from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.board.board_states import survey_states
+from donewhen.jobs.board.job_state import JobState
 from donewhen.jobs.board.survey import JobRecord, survey_jobs
 from donewhen.jobs.ledger.finding_codes import FindingCode
 
 _SHOWN = 40
+_RED = frozenset({"record_broken", "tampered", "voided", "no_longer_done"})
+_YELLOW = frozenset({"not_agreed", "out_of_budget", "blocked", "asked", "disputed", "needs_person"})
 
 
 @click.command()
@@ -23,17 +28,19 @@ _SHOWN = 40
 @common_options
 @click.pass_obj
 def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
-    """List the jobs with their status. Unreadable files are reported and skipped.
+    """List the jobs with their state and the next step. Unreadable files are reported and skipped.
 
-    Unchanged files are not read again. Exit status 1 if there are problems.
+    No gates are evaluated, so changes since the last evaluation of a job are not seen. Unchanged files are not read
+    again. Exit status 1 if there are problems.
     """
     workspace = find_project(project)
     with output.progress("reading the jobs"):
         found = survey_jobs(workspace)
+        states = survey_states(found)
     output.say(f"{found.project.id}  {found.project.title}  ({found.project_agreement})", bold=True)
     shown = found.jobs if everything else found.jobs[:_SHOWN]
     for job in shown:
-        _tell(output, job)
+        _show(output, job, states[job.id])
     if len(found.jobs) > len(shown):
         output.say(f"({len(found.jobs) - len(shown)} more; --all lists them)", dim=True)
     for problem in found.problems:
@@ -61,6 +68,7 @@ def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
                 "id": job.id,
                 "title": job.title,
                 "status": job.status,
+                **state_data(states[job.id]),
                 "stakes": job.stakes,
                 "agreement": job.agreement,
                 "depends_on": list(job.depends_on),
@@ -76,8 +84,8 @@ def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
 
 
-def _tell(output: Output, job: JobRecord) -> None:
+def _show(output: Output, job: JobRecord, state: JobState) -> None:
     tampered = f"  tampered: {', '.join(mismatch.field for mismatch in job.tampered)}" if job.tampered else ""
-    color = {"agreed": None, "voided": "red"}.get(job.agreement, "yellow")
-    line = f"  {job.id}  {job.status.ljust(11)} {job.agreement.ljust(8)}  {job.title}{tampered}"
-    output.say(line, fg="red" if job.tampered else color)
+    color = "red" if state.word in _RED else "yellow" if state.word in _YELLOW else None
+    step = "" if state.word in ("done", "cancelled") else f"  (next: {state.next})"
+    output.say(f"  {job.id}  {state.word.ljust(14)}  {job.title}{tampered}{step}", fg=color)

@@ -7,11 +7,14 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
+from donewhen.cli._gates import show_state, state_data
 from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.board.job_state import agreement_step
 from donewhen.jobs.contract.agreement import agreement_proposals
-from donewhen.jobs.gates.evidence_status import EvidenceStatus, State, asserted_evidence, evidence_statuses
+from donewhen.jobs.gates.evidence_status import EvidenceStatus, State, asserted_evidence
+from donewhen.jobs.gates.job_view import view_job
 from donewhen.jobs.ledger.finding_codes import FindingCode
 
 _MARKS = {
@@ -40,19 +43,21 @@ _CODES: dict[State, FindingCode] = {
 def command(output: Output, job: str, project: Path | None) -> ExitCode:
     """Explain the evidence of JOB: passed, stale (with the changed input) or missing. Nothing is run.
 
-    Exit status 0 if the job is agreed and all of its evidence has passed and is fresh.
+    Also print its state and the next step. Exit status 0 if the job is agreed and all of its evidence has passed and
+    is fresh.
     """
     workspace = find_project(project)
     found = workspace.job(job)
     agreements = agreement_proposals(workspace, [found])
-    rows = evidence_statuses(workspace, found)
+    view = view_job(workspace, found)
+    rows = view.evidence
     output.say(f"{found.id}  {found.title}", bold=True)
     findings: list[Finding] = []
     for agreement in agreements:
         state = agreement.agreement.state
         output.say(f"  agreement of {agreement.chain}: {state}", fg="green" if state == "agreed" else "yellow")
         if state != "agreed":
-            next_step = "donewhen contract diff" if state == "voided" else "donewhen agree"
+            next_step = agreement_step(state == "voided", found.id if agreement.chain == found.id else None)
             findings.append(
                 Finding(state, f"The agreement of {agreement.chain} is {state}.", agreement.where, next_step)
             )
@@ -73,8 +78,10 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
             )
         )
         output.say("  The job has no requirements, so it can't be verified.", fg="red")
+    show_state(output, view.state)
     data = {
         "job": found.id,
+        **state_data(view.state),
         "agreement": {agreement.chain: agreement.agreement.state for agreement in agreements},
         "needs": [
             {

@@ -68,28 +68,26 @@ class JobChecker:
 
 def _resting_state(workspace: Workspace, job: Job) -> TaskCompletionResult | str:
     """Return why this job does not hold the agent back, or an incomplete result that says what is missing."""
-    from donewhen.jobs.gates.evaluation import evaluate
-    from donewhen.jobs.gates.facts import facts_of
-    from donewhen.jobs.ledger.entry_content import Decided
-    from donewhen.jobs.lifecycle.completion import valid_completion
+    from donewhen.jobs.gates.job_view import view_job
 
-    if valid_completion(workspace, job) is not None:
-        return f"{job.id} is done."
-    facts = facts_of(workspace, job)
-    history = facts.history
-    if history.status == "cancelled":
-        return f"{job.id} was cancelled."
-    if history.auto_blocked and not history.decided_since_block:
-        return f"{job.id} is out of budget and waits for a person's decision."
-    if history.waiting is not None:
-        return f"{job.id} waits: {history.waiting.read_as(Decided).reason}"
-    evaluation = evaluate(facts)
-    if evaluation.waits_for_person:
-        return f"{job.id} waits for a person: {evaluation.truth.reasons[0].message}"
-    reason = next((reason.message for reason in evaluation.reasons), None)
-    missing = "it has not been completed yet. Run:" if reason is None else f"{reason} Do what is missing, then run:"
+    view = view_job(workspace, job)
+    match view.rest:
+        case "done":
+            return f"{job.id} is done."
+        case "cancelled":
+            return f"{job.id} was cancelled."
+        case "out_of_budget":
+            return f"{job.id} is out of budget and waits for a person's decision."
+        case "set_aside":
+            return f"{job.id} waits: {view.pause.reason if view.pause else ''}"
+        case "needs_person":
+            return f"{job.id} waits for a person: {view.evaluation.truth.reasons[0].message}"
+    about = view.word if view.code is None else f"{view.word} [{view.code}]"
+    message = "it has not been completed yet." if view.reason is None else view.reason.message
+    complete = f"donewhen complete {job.id}"
+    then = "" if view.next == complete else f" Then run: {complete}"
     return TaskCompletionResult.incomplete(
-        f"{job.id} is not done: {missing} donewhen complete {job.id} "
+        f"{job.id} is not done: {message} State: {about}. Next: {view.next}.{then} "
         f"(or, if you can't go on: donewhen block {job.id} --reason …, donewhen ask {job.id} --question …).",
         code=ReasonCode.JOB_NOT_DONE,
     )

@@ -100,13 +100,17 @@ function bar(score, target) {
   return h("span", { class: "bar", "aria-hidden": "true" }, filling, mark);
 }
 
-/* The next step as a sentence: open dependencies come before the last result of the gates. */
+/* The next step as a sentence. The state and its command come with the data; the words for them stand here. */
+const STATE_TEXTS = {
+  record_broken: "The ledger of this job is broken", tampered: "Fields were edited by hand", cancelled: "",
+  voided: "The agreed terms have changed: a person has to review them", not_agreed: "A person has to agree to it", done: "",
+  out_of_budget: "All iterations are used up: a person has to decide", blocked: "Blocked: a person has to resolve it",
+  asked: "A person has to answer", disputed: "Disputed: a person has to decide", ready: "Ready to start",
+  needs_person: "A person has to decide about a verdict", no_longer_done: "The completion is no longer valid",
+};
+
 function nextOf(job) {
-  if (!isOpen(job)) return "";
-  if (job.agreement === "voided") return "The agreed terms have changed: a person has to review them";
-  if (job.agreement !== "agreed") return "A person has to agree to it";
-  const before = job.status === "planned" ? waitsFor(job) : [];
+  const before = job.state === "waiting" ? waitsFor(job) : [];
   if (before.length) return `Waits for ${before.slice(0, 3).join(", ")}${before.length > 3 ? ` and ${before.length - 3} more` : ""}`;
-  if (job.status === "planned") return "Ready to start";
-  return job.next_action || job.next_command;
+  return STATE_TEXTS[job.state] ?? (job.next_action.replace(/ \(next: .*\)$/, "") || job.next_command);
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-SCHEMA = "donewhen/dashboard/v2"
+SCHEMA = "donewhen/dashboard/v3"
 EVENTS = 100
 """Number of newest events on the dashboard."""
 
@@ -72,18 +72,29 @@ class ChainPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """The fields that come from a job's chain; runs are left out."""
 
     gates: tuple[GateRow, ...] = ()
-    next_command: str = ""
     blocked_reason: str = ""
     receipt: str = ""
     scores: tuple[ScorePoint, ...] = ()
     moves: tuple[StatusChange, ...] = ()
 
 
+class StateRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The state of a job, the code of the main reason, and the next step."""
+
+    state: str
+    code: str
+    next_command: str
+
+
 class JobRow(PlanPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All fields of a job on the dashboard."""
 
-    gates: tuple[GateRow, ...]
+    state: str
+    code: str
     next_command: str
+    alone: StateRow | None
+    """The state without its project and its dependencies; None if it is the same."""
+    gates: tuple[GateRow, ...]
     blocked_reason: str
     receipt: str
     scores: tuple[ScorePoint, ...]

@@ -120,7 +120,7 @@ function drawHead() {
     })));
   const sum = (jobs, field) => jobs.reduce((total, job) => total + job[field], 0);
   const open = JOBS.filter(isOpen), blocked = open.filter((job) => job.status === "blocked");
-  const startable = open.filter((job) => job.status === "planned" && job.agreement === "agreed" && !waitsFor(job).length);
+  const startable = open.filter((job) => job.state === "ready");
   const number = (value, caption, tone) => h("div", { class: "number" }, h("b", { class: tone }, value), h("span", {}, caption));
   const round = (value) => Math.round(value).toLocaleString("en");
   filled(byId("numbers"), JOBS.length > 0 && [

@@ -8,6 +8,7 @@ from donewhen.foundation.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from donewhen.jobs.audit.audit import Audit, AuditFinding
+    from donewhen.jobs.board.job_state import JobState
     from donewhen.jobs.board.survey import JobRecord, Survey
     from donewhen.jobs.contract.agreement import (
         Agreement,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from donewhen.jobs.gates.evaluation import Evaluation, evaluate
     from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, evidence_statuses, sign_off
     from donewhen.jobs.gates.facts import Facts, facts_of
+    from donewhen.jobs.gates.job_view import JobView, view_job
     from donewhen.jobs.gates.score import Score, score_of
     from donewhen.jobs.judge.guidance_decisions import GuidanceProposal, accept_proposal, propose_guidance
     from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor
@@ -77,7 +79,9 @@ _FILE_OF = {
     "GateResult": "ledger.gate_results",
     "Job": "plan.job",
     "JobRecord": "board.survey",
+    "JobState": "board.job_state",
     "JobTerms": "ledger.terms_content",
+    "JobView": "gates.job_view",
     "Ledger": "ledger.ledger",
     "LoopResult": "lifecycle.agent_loop",
     "Requirement": "evidence.requirements",
@@ -125,6 +129,7 @@ _FILE_OF = {
     "start_job": "lifecycle.start",
     "terms_hash": "contract.terms",
     "verify_promise": "lifecycle.promise",
+    "view_job": "gates.job_view",
     "write_note": "record.anchors",
 }
 
@@ -188,7 +193,9 @@ __all__ = [
     "GuidanceProposal",
     "Job",
     "JobRecord",
+    "JobState",
     "JobTerms",
+    "JobView",
     "Ledger",
     "LoopResult",
     "Policy",
@@ -236,5 +243,6 @@ __all__ = [
     "terms_hash",
     "unproved_actor",
     "verify_promise",
+    "view_job",
     "write_note",
 ]

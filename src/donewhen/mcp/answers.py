@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from donewhen.jobs.board.job_state import StateWord
 from donewhen.jobs.contract.agreement import AgreementState
 from donewhen.jobs.contract.terms import ChangeKind
 from donewhen.jobs.gates.evidence_status import State
@@ -51,6 +52,10 @@ class ListedJob(Struct, frozen=True):
     id: str
     title: str
     status: str
+    state: StateWord
+    """As far as it is recorded; show_job evaluates it now."""
+    code: str | None
+    """The code of the main reason for this state."""
     agreement: AgreementState
     stakes: str
     depends_on: list[str]
@@ -79,8 +84,8 @@ class Jobs(ToolAnswer, frozen=True):
     def short(self) -> str:
         lines = [f"{self.project} ({self.agreement}): {self.total} job(s)"]
         for job in self.jobs:
-            step = f"; next: {job.next}" if job.next else ""
-            lines.append(f"{job.id} {job.status}, {job.agreement}: {job.title}{step}")
+            step = f"; next: {job.next}" if job.state not in ("done", "cancelled") else ""
+            lines.append(f"{job.id} {job.state}: {job.title}{step}")
         if self.next_offset is not None:
             lines.append(f"There are more, from offset {self.next_offset}.")
         if self.problem_count:
@@ -139,6 +144,9 @@ class ShownJob(ToolAnswer, frozen=True):
     id: str
     title: str
     status: Status
+    state: StateWord
+    code: str | None
+    """The code of the main reason for this state."""
     iteration: int
     max_iterations: int
     score: int
@@ -154,7 +162,7 @@ class ShownJob(ToolAnswer, frozen=True):
     next_action: str
 
     def short(self) -> str:
-        lines = [f"{self.id} {self.status}, contract {self.contract.state}: {self.title}"]
+        lines = [f"{self.id} {self.state}, contract {self.contract.state}: {self.title}"]
         lines += [
             f"{requirement.name} {requirement.state} ({requirement.how}): {requirement.text}"
             for requirement in self.needs
@@ -167,6 +175,9 @@ class CheckAnswer(ToolAnswer, frozen=True):
 
     job: str
     status: Status
+    state: StateWord
+    code: str | None
+    """The code of the main reason for this state."""
     done: bool
     """The job is done, and its completion is still valid."""
     may_complete: bool
@@ -221,6 +232,9 @@ class CompletionAnswer(ToolAnswer, frozen=True):
     job: str
     done: bool
     status: Status
+    state: StateWord
+    code: str | None
+    """The code of the main reason for this state."""
     iteration: int
     max_iterations: int
     promise: str | None
@@ -289,6 +303,9 @@ class NextStep(ToolAnswer, frozen=True):
     next_action: str
     gates: list[GateView]
     ready: list[str]
+    state: StateWord | None = None
+    code: str | None = None
+    """The code of the main reason for this state."""
 
     def short(self) -> str:
         return _joined(*([self.job] if self.job else []), *_reasons(self.gates), f"next: {self.next}")

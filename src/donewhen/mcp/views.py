@@ -12,11 +12,10 @@ from donewhen.jobs.evidence.requirements import VERIFICATION
 from donewhen.jobs.evidence.requirements import Requirement as Requirement
 from donewhen.jobs.gates.evaluation import Evaluation
 from donewhen.jobs.gates.evidence_status import EvidenceStatus
-from donewhen.jobs.gates.facts import Facts
-from donewhen.jobs.ledger.entry_content import CommandRun, Decided, JudgeRun, Ran
+from donewhen.jobs.gates.job_view import JobView
+from donewhen.jobs.ledger.entry_content import CommandRun, JudgeRun, Ran
 from donewhen.jobs.ledger.gate_results import GateReason
 from donewhen.jobs.ledger.terms_content import plain_terms
-from donewhen.jobs.plan.job import Job
 from donewhen.mcp.answers import (
     ContractChange,
     ContractView,
@@ -44,11 +43,6 @@ def gate_views(evaluation: Evaluation) -> list[GateView]:
     ]
 
 
-def next_command(job: Job, evaluation: Evaluation) -> str:
-    """Return the next command for a job."""
-    return evaluation.next or f"donewhen complete {job.id}"
-
-
 def contract_view(proposal: AgreementProposal) -> ContractView:
     """Return the sealed terms, or the current terms if nothing is sealed yet."""
     agreement, seal = proposal.agreement, proposal.agreement.seal
@@ -67,24 +61,26 @@ def contract_view(proposal: AgreementProposal) -> ContractView:
     )
 
 
-def job_view(facts: Facts, evaluation: Evaluation, proposal: AgreementProposal) -> ShownJob:
+def job_view(view: JobView, proposal: AgreementProposal) -> ShownJob:
     """Return a job with its contract, its requirements, and the current state of its gates."""
-    job, waiting = facts.job, facts.history.waiting
+    job, evaluation, pause = view.job, view.evaluation, view.pause
     return ShownJob(
         id=job.id,
         title=job.title,
         status=job.status,
+        state=view.word,
+        code=view.code,
         iteration=job.iteration,
         max_iterations=job.max_iterations,
         score=evaluation.score.total,
         target=job.reward_target,
         passed=evaluation.passed,
         contract=contract_view(proposal),
-        needs=[_need(status) for status in facts.evidence],
-        outputs=[OutputFile(output.path, output.state, output.changed) for output in facts.outputs],
+        needs=[_need(status) for status in view.evidence],
+        outputs=[OutputFile(output.path, output.state, output.changed) for output in view.facts.outputs],
         gates=gate_views(evaluation),
-        waiting=waiting.read_as(Decided).reason if waiting else None,
-        next=next_command(job, evaluation),
+        waiting=pause.reason if pause else None,
+        next=view.next,
         next_action=evaluation.next_action,
     )
 

@@ -18,7 +18,7 @@ from donewhen.jobs.record.writing import operation
 from donewhen.mcp.answers import CompletionAnswer, EvidenceAnswer, EvidenceItem, GivenLesson, RestAnswer, StartAnswer
 from donewhen.mcp.call_context import CallContext
 from donewhen.mcp.params import AskPersonParams, BlockJobParams, DisputeParams, JobParam, RunEvidenceParams
-from donewhen.mcp.views import evidence_item, evidence_source, gate_views, next_command, reason_views
+from donewhen.mcp.views import evidence_item, evidence_source, gate_views, reason_views
 
 
 def start_job(call: CallContext, params: JobParam) -> StartAnswer:
@@ -77,13 +77,15 @@ def complete_job(call: CallContext, params: JobParam) -> CompletionAnswer:
         job=job.id,
         done=result.done,
         status=job.status,
+        state=result.state.word,
+        code=result.state.code,
         iteration=job.iteration,
         max_iterations=job.max_iterations,
         promise=promise.text.splitlines()[0] if promise else None,
         receipt=promise.receipt if promise else None,
         repeated=result.repeated,
         gates=gate_views(evaluation) if evaluation else [],
-        next=next_command(job, evaluation) if evaluation and not result.done else "donewhen ready",
+        next=result.state.next,
         cascade=[job_done.id for job_done in result.cascade],
         invalidated=[invalidated.id for invalidated in result.invalidated],
     )

@@ -11,9 +11,8 @@ from donewhen.jobs.board.entry_text import entry_text
 from donewhen.jobs.board.survey import JobRecord
 from donewhen.jobs.contract.agreement import AgreementProposal, agreement_proposals, approval_policy
 from donewhen.jobs.contract.terms import TermsChange
-from donewhen.jobs.gates.evaluation import evaluate
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, asserted_evidence
-from donewhen.jobs.gates.facts import facts_of
+from donewhen.jobs.gates.job_view import view_job
 from donewhen.jobs.gates.score import TITLES
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateReason
 from donewhen.jobs.ledger.ledger import Entry
@@ -76,8 +75,8 @@ def job_page(request: PageRequest) -> PageContent:
             raise DonewhenError(broken[0].message, where=broken[0].where, next_step="Repair the file.")
         raise PageNotFoundError(f"There is no job {name!r}.", next_step="donewhen status")
     job = workspace.job_at(record.path)
-    facts = facts_of(workspace, job)
-    evaluation = evaluate(facts)
+    view = view_job(workspace, job)
+    evaluation = view.evaluation
     chain = workspace.ledger.read(job.id)
     by_id = {job_record.id: job_record for job_record in survey.jobs}
     limit = len(chain.entries) if request.query.get("all") else _EVENTS
@@ -85,27 +84,28 @@ def job_page(request: PageRequest) -> PageContent:
         "job": job,
         "record": record,
         "where": workspace.where(job.path),
+        "view": view,
         "evaluation": evaluation,
         "meaning": _meaning,
-        "standings": facts.evidence,
-        "ids": _states_by_entry(facts.evidence),
+        "standings": view.evidence,
+        "ids": _states_by_entry(view.evidence),
         "asserted": _asserted(workspace, job),
         "components": evaluation.score.components,
         "titles": TITLES,
         "contracts": tuple(_contract(proposal) for proposal in agreement_proposals(workspace, [job])),
-        "runs": evidence_views(workspace, chain.entries, facts.evidence, _RUNS),
+        "runs": evidence_views(workspace, chain.entries, view.evidence, _RUNS),
         "run_count": sum(entry.type == "ran" for entry in chain.entries),
         "before": [
             Neighbour(dependency.id, by_id.get(dependency.id), dependency.state, dependency.why)
-            for dependency in facts.dependencies
+            for dependency in view.facts.dependencies
         ],
         "after": [Neighbour(dependent.id, dependent) for dependent in survey.jobs if job.id in dependent.depends_on],
         "events": [EventView(entry, entry_text(entry)) for entry in reversed(chain.entries[-limit:])],
         "event_count": len(chain.entries),
         "breaks": chain.breaks,
-        "promise": _promise(workspace, facts.history, job.id),
-        "waiting": facts.history.waiting,
-        "history": facts.history,
+        "promise": _promise(workspace, view.history, job.id),
+        "waiting": view.history.waiting,
+        "history": view.history,
     }
     return PageContent("job.html", f"{job.id} {job.title}", values, room="board")
 

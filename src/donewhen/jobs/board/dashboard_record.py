@@ -20,6 +20,7 @@ from donewhen.dashboard.data import (
 )
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.entry_text import entry_text
+from donewhen.jobs.board.job_state import JobState
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.entry_content import Decided, Evaluated, Refused
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateName
@@ -46,10 +47,11 @@ class JobHome(msgspec.Struct, frozen=True):
     workstream_title: str = ""
 
 
-def record_of(plan: PlanPart, chain: ChainPart, place: JobHome, agreement: str, tampered: Sequence[str]) -> JobRow:
-    """Combine the plan part and the chain part into one row."""
+def record_of(
+    plan: PlanPart, chain: ChainPart, place: JobHome, agreement: str, tampered: Sequence[str], own: JobState
+) -> JobRow:
+    """Combine the plan part and the chain part into one row, with the state of the job by itself."""
     parts = {**msgspec.structs.asdict(plan), **msgspec.structs.asdict(chain)}
-    parts["next_command"] = _next_command(plan, chain, agreement)
     if plan.status != "blocked":
         parts["blocked_reason"] = ""
     return JobRow(
@@ -59,6 +61,10 @@ def record_of(plan: PlanPart, chain: ChainPart, place: JobHome, agreement: str, 
         agreement=agreement,
         tampered=tuple(tampered),
         path=place.path,
+        state=own.word,
+        code=own.code or "",
+        next_command=_line(own.next),
+        alone=None,
     )
 
 
@@ -97,10 +103,8 @@ def chain_part(name: str, entries: Sequence[Entry]) -> ChainPart:
     """Return the fields that come from the chain. They do not depend on the approval policy."""
     newest = next((entry for entry in reversed(entries) if recorded_gates(entry) is not None), None)
     completed = history_of(name, entries, Policy()).completed
-    step = newest.content.next if newest is not None and isinstance(newest.content, Refused) else None
     return ChainPart(
         gates=() if newest is None else tuple(_gate_rows(newest, entries)),
-        next_command=_line(step),
         blocked_reason=_blocked_reason(entries),
         receipt="" if completed is None else completed.hash,
         scores=tuple(islice(_scores_newest_first(entries), _MAX_HISTORY))[::-1],
@@ -170,19 +174,6 @@ def _blocked_reason(entries: Sequence[Entry]) -> str:
         if isinstance(content, Refused) and content.auto_blocked:
             return _BUDGET_SPENT
     return ""
-
-
-def _next_command(plan: PlanPart, chain: ChainPart, agreement: str) -> str:
-    """The command to run next."""
-    if plan.status in ("done", "cancelled"):
-        return ""
-    if agreement == "voided":
-        return f"donewhen contract diff {plan.id}"
-    if agreement != "agreed":
-        return f"donewhen agree {plan.id}"
-    if plan.status == "planned":
-        return f"donewhen start {plan.id}"
-    return chain.next_command or f"donewhen complete {plan.id}"
 
 
 def _line(value: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from donewhen.jobs.board.job_state import KnownState
 from donewhen.jobs.ledger.entry_content import Files
 from donewhen.jobs.ledger.terms_content import JobTerms, Terms
 
@@ -71,6 +72,7 @@ class IndexedChain(msgspec.Struct, frozen=True):
     last: dict[str, tuple[Any, Any]] = {}
     cancelled: bool = False
     completed: IndexedInputs | None = None
+    known: KnownState = KnownState()
 
 
 decode_plan: Callable[[str], IndexedPlan | UnreadablePlan] = msgspec.json.Decoder(IndexedPlan | UnreadablePlan).decode

@@ -22,6 +22,8 @@ from donewhen.jobs.board.index_records import (
     decode_chain,
     decode_plan,
 )
+from donewhen.jobs.board.job_state import KnownState
+from donewhen.jobs.board.recorded_state import broken_code, recorded_state
 from donewhen.jobs.board.validity import DependencyRecord, RecordedInputs, inputs_at
 from donewhen.jobs.contract.agreement import (
     AgreementProblem,
@@ -33,6 +35,7 @@ from donewhen.jobs.contract.agreement import (
 from donewhen.jobs.contract.terms import compare_terms, job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.ledger.ledger import verify_chain
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.frontmatter import Value
@@ -73,6 +76,8 @@ class JobRecord(NamedTuple):
     """What dependent jobs build on; None if it was not read."""
     judged: bool = False
     """Whether a judge decides one of its criteria."""
+    known: KnownState = KnownState()
+    """What the ledger says about its state."""
 
 
 class Survey(NamedTuple):
@@ -84,6 +89,8 @@ class Survey(NamedTuple):
     problems: tuple[AgreementProblem, ...]
     unseen: tuple[str, ...] = ()
     """Jobs in progress according to the ledger whose plan is missing or unreadable."""
+    unreadable: tuple[str, ...] = ()
+    """Jobs whose plan can't be read."""
 
 
 def only_job_in_progress(workspace: Workspace) -> Job | None:
@@ -101,9 +108,13 @@ def survey_jobs(workspace: Workspace) -> Survey:
     records: list[JobRecord] = []
     # A project that donewhen has never written to stays as it is.
     with FileIndex(workspace.folder / "index.sqlite" if workspace.folder.is_dir() else None) as index:
-        unseen = _survey_places(workspace, index, agreement.state == "unsealed", policy, records, problems)
+        unseen, unreadable = _survey_places(workspace, index, agreement.state == "unsealed", policy, records, problems)
     problems += _duplicate_ids(workspace, records)
-    return Survey(project, agreement.state, tuple(records), tuple(problems), unseen)
+    broken = broken_code(workspace.ledger.read(project.id))
+    if broken:
+        # Who may approve is not known then, so no job's record counts.
+        records = [job._replace(known=job.known._replace(broken=job.known.broken or broken)) for job in records]
+    return Survey(project, agreement.state, tuple(records), tuple(problems), unseen, unreadable)
 
 
 def _survey_places(
@@ -113,7 +124,9 @@ def _survey_places(
     policy: Policy,
     records: list[JobRecord],
     problems: list[AgreementProblem],
-) -> tuple[str, ...]:
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Add the records and problems; return the jobs in progress without a readable plan, and all unreadable jobs."""
+    unreadable: list[str] = []
     chains = set(workspace.ledger.chains())
     reader = _CachedReader(index, policy)
     for place in workspace.places():
@@ -123,6 +136,7 @@ def _survey_places(
             missing = isinstance(error, FileNotFoundError)
             message = "The plan file is missing." if missing else f"The plan file can't be read: {error.strerror}."
             problems.append(AgreementProblem("document", message, workspace.where(place.path)))
+            unreadable += [] if missing else [place.id]
             continue
         try:
             chain = reader.chain(workspace, plan.id) if plan.id in chains else IndexedChain()
@@ -131,14 +145,16 @@ def _survey_places(
             problems.append(
                 AgreementProblem(FindingCode.CHAIN_BROKEN, f"The chain can't be read: {error.strerror}.", where)
             )
-            chain = IndexedChain()
+            chain = IndexedChain(known=KnownState(broken=GateCode.RECORD_BROKEN))
         if isinstance(plan, UnreadablePlan):
             problems.append(_problem(plan.problem))
+            unreadable.append(plan.id)
             continue
         problems += map(_problem, chain.breaks)
         records.append(_record(plan, chain, place, typed))
     lost = sorted(name for name in chains.difference(record.id for record in records) if name.startswith("WI-"))
-    return tuple(name for name in lost if _may_be_in_progress(workspace, reader, name))
+    unseen = tuple(name for name in lost if _may_be_in_progress(workspace, reader, name))
+    return unseen, tuple(unreadable)
 
 
 def _may_be_in_progress(workspace: Workspace, reader: _CachedReader, name: str) -> bool:
@@ -235,6 +251,7 @@ def _indexed_chain(raw: bytes, name: str, policy: Policy, where: str) -> Indexed
         last=dict(last_writes(chain.entries)),
         cancelled=history.status == "cancelled",
         completed=None if built_on is None else IndexedInputs(dict(built_on.upstream), dict(built_on.declared)),
+        known=recorded_state(history, chain.entries, broken=broken_code(chain)),
     )
 
 
@@ -267,6 +284,7 @@ def _record(plan: IndexedPlan, chain: IndexedChain, place: JobPlace, typed: bool
             None if built_on is None else RecordedInputs(built_on.upstream, built_on.declared),
         ),
         any("[check: judge " in criterion for criterion in plan.terms.criteria),
+        chain.known,
     )
 
 

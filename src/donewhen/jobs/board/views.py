@@ -3,7 +3,7 @@ them, one job at a time, so that the cost does not grow with the number of jobs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -30,17 +30,23 @@ from donewhen.foundation.files import read_limited
 from donewhen.foundation.locks import locked
 from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.size_limits import LEDGER_CHAIN, PLAN_FILE, VIEW
+from donewhen.jobs.board.board_states import survey_own_state
 from donewhen.jobs.board.dashboard_record import JobHome, chain_part, event_of, plan_part, record_of
 from donewhen.jobs.board.file_index import FileIndex
+from donewhen.jobs.board.job_state import own_state
+from donewhen.jobs.board.recorded_state import broken_code, recorded_state
+from donewhen.jobs.board.row_states import row_dependencies, row_in_context, rows_in_context
 from donewhen.jobs.board.survey import JobRecord, survey_jobs
 from donewhen.jobs.board.tracker import read_tracker, render_tracker, row_of, tracker_path
 from donewhen.jobs.contract.agreement import Agreement, job_agreement, project_agreement
+from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.ledger import Chain, verify_chain
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.job import STATUSES, Job, Project, read_job
 from donewhen.jobs.plan.snapshot import Snapshot
 from donewhen.jobs.plan.workspace import PLAN, Workspace
+from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.parents import parent_plans
 from donewhen.jobs.record.projection import mismatches
 
@@ -67,9 +73,12 @@ class _ProjectState(NamedTuple):
 
 def view_status(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> ViewFact:
     """Whether the views match the plan and the chain of this job. Renders nothing."""
-    expected = _job_row(workspace, job, chain, project)
     raw = _read_bytes(dashboard_path(workspace))
     board = decode_board(raw)
+    expected = _job_row(workspace, job, chain, project)
+    if board is not None:
+        # By the rows of the other jobs on the same board, so that a row of another job makes no difference here.
+        expected = row_in_context(expected, project.state, row_dependencies(board.jobs, board.unread))
     in_dashboard = board is not None and board.jobs.get(job.id) == expected
     page_current = in_dashboard and page_matches(_read_bytes(dashboard_path(workspace, "html")), raw)
     table = read_tracker(_read_bytes(tracker_path(workspace)))
@@ -108,7 +117,7 @@ def update_views(workspace: Workspace, *jobs: Job) -> None:
         names = [*chains, *(_chain_name(workspace, path) for path in sorted(parents))]
         events = [event for event in board.events if event.chain not in names]
         events += [event for name in names for event in _events(name, chains.get(name) or workspace.ledger.read(name))]
-        _write_views(workspace, board_of(project_state.about, records, events, unread, STATUSES))
+        _write_views(workspace, _board(project_state, records, events, unread))
 
 
 def refresh_views(workspace: Workspace, paths: Sequence[Path], *, create: bool) -> None:
@@ -202,7 +211,18 @@ def _build_board(project_state: _ProjectState) -> Board:
             except (DonewhenError, OSError) as error:
                 unread.append(_unreadable(workspace, place.path, error))
         events = _newest_events(workspace, index)
-    return board_of(project_state.about, records, events, unread, STATUSES)
+    return _board(project_state, records, events, unread)
+
+
+def _board(
+    project_state: _ProjectState,
+    records: Mapping[str, JobRow],
+    events: Iterable[EventRow],
+    unread: Sequence[UnreadableJob],
+) -> Board:
+    """The board, with the state that each job has in its project and with its dependencies."""
+    rows = rows_in_context(records, unread, project_state.agreement.state)
+    return board_of(project_state.about, rows, events, unread, STATUSES)
 
 
 def _cached_row(workspace: Workspace, index: FileIndex, job: JobRecord, homes: dict[Path, JobHome]) -> JobRow:
@@ -223,6 +243,7 @@ def _cached_row(workspace: Workspace, index: FileIndex, job: JobRecord, homes: d
         msgspec.structs.replace(homes[workstream], path=where),
         job.agreement,
         [mismatch.field for mismatch in job.tampered],
+        survey_own_state(job),
     )
 
 
@@ -251,13 +272,23 @@ def _newest_events(workspace: Workspace, index: FileIndex) -> list[EventRow]:
 
 def _job_row(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> JobRow:
     tampered = mismatches(job.document.fields, chain.entries) if chain.entries else ()
+    agreement = job_agreement(job, chain, project).state
+    policy = Policy.of(project.seal.terms if project.seal else None)
+    known = recorded_state(
+        history_of(job.id, chain.entries, policy), chain.entries, broken=broken_code(chain, _project_chain(workspace))
+    )
     return record_of(
         plan_part(job),
         chain_part(job.id, chain.entries),
         _home(workspace, job.path),
-        job_agreement(job, chain, project).state,
+        agreement,
         [mismatch.field for mismatch in tampered],
+        own_state(job.id, known, job.max_iterations, agreement, tampered=bool(tampered)),
     )
+
+
+def _project_chain(workspace: Workspace) -> Chain:
+    return workspace.ledger.read(workspace.project().id)
 
 
 def _home(workspace: Workspace, path: Path) -> JobHome:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from donewhen.jobs.board.job_state import AGREEMENT_CODES, agreement_step
 from donewhen.jobs.contract.agreement import Agreement
 from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
-
-_CODES = {
-    "proposed": GateCode.NOT_AGREED_YET,
-    "unsealed": GateCode.AGREEMENT_UNSEALED,
-    "voided": GateCode.AGREEMENT_VOIDED,
-}
 
 
 def agreement_gate(facts: Facts) -> GateResult:
@@ -22,14 +17,14 @@ def agreement_gate(facts: Facts) -> GateResult:
         *_reasons(facts.job.id, facts.agreement),
     )
     voided = any(reason.code == GateCode.AGREEMENT_VOIDED for reason in reasons)
-    step = "donewhen contract diff" if voided else "donewhen agree"
+    step = agreement_step(voided, None if facts.project_agreement.state == "voided" else facts.job.id)
     return GateResult("agreement", reasons, step if reasons else None)
 
 
 def _reasons(name: str, agreement: Agreement) -> Iterator[GateReason]:
     if agreement.state == "agreed":
         return
-    code = _CODES[agreement.state]
+    code = AGREEMENT_CODES[agreement.state]
     if not agreement.voiding:
         yield GateReason(code, f"{name} is {agreement.state}, not agreed.")
     for change in agreement.voiding:

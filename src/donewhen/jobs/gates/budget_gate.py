@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from donewhen.jobs.board.job_state import raise_budget_step
 from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 
@@ -21,5 +22,5 @@ def budget_gate(facts: Facts) -> GateResult:
         message = f"{job.id} used up its iterations and needs a decision."
     else:
         return GateResult("budget", (), note=f"iteration {history.iteration} of {limit}")
-    step = f'donewhen decide {job.id} --raise-budget {max(limit, history.iteration) + 1} --reason "…"'
+    step = raise_budget_step(job.id, limit, history.iteration)
     return GateResult("budget", (GateReason(GateCode.BUDGET_EXCEEDED, message, facts.where),), step)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from donewhen.jobs.board.job_state import step_for
 from donewhen.jobs.gates.facts import Facts, FileFact
 from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 
@@ -26,7 +27,7 @@ _FILE_STATES = {
 def dependency_gate(facts: Facts) -> GateResult:
     """Open when all dependencies are done and still valid, and all outputs and evidence files exist."""
     reasons = tuple(_reasons(facts))
-    return GateResult("dependency", reasons, _next(facts, reasons))
+    return GateResult("dependency", reasons, step_for(reasons[0].code, facts.job.id) if reasons else None)
 
 
 def dependency_reasons(facts: Facts) -> Iterator[GateReason]:
@@ -60,15 +61,3 @@ def _files(facts: Facts, field: str, files: tuple[FileFact, ...], code: GateCode
     for file in files:
         if file.state != "good":
             yield GateReason(code, f"{file.path} {_FILE_STATES[file.state]}.", where)
-
-
-def _next(facts: Facts, reasons: tuple[GateReason, ...]) -> str | None:
-    if not reasons:
-        return None
-    match reasons[0].code:
-        case GateCode.UPSTREAM_CHANGED | GateCode.NOT_STARTED:
-            return f"donewhen start {facts.job.id}"
-        case GateCode.OUTPUT_MISSING | GateCode.EVIDENCE_FILE_MISSING | GateCode.OUTPUT_UNCHANGED:
-            return f"donewhen why {facts.job.id}"
-        case _:
-            return "donewhen ready"

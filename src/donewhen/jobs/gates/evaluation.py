@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.board.job_state import waits_for_person
 from donewhen.jobs.gates.agreement_gate import agreement_gate
 from donewhen.jobs.gates.budget_gate import budget_gate
 from donewhen.jobs.gates.dependency_gate import dependency_gate
@@ -45,12 +46,12 @@ class Evaluation(NamedTuple):
     @property
     def waits_for_person(self) -> bool:
         """Whether only a person's decision on an undecided judge's verdict is missing."""
-        codes = {reason.code for reason in self.reasons}
-        return GateCode.NEEDS_HUMAN in codes and codes <= {GateCode.NEEDS_HUMAN, GateCode.SCORE_TOO_LOW}
+        return waits_for_person([reason.code for reason in self.reasons])
 
     @property
     def next(self) -> str | None:
-        """The next command: that of the first closed gate."""
+        """The command of the first closed gate. The next step of the job is in ``JobView``: it also depends on whether
+        the job is set aside, done or waits for others."""
         return next((gate.next for gate in self.gates if not gate.passed), None)
 
 

@@ -88,6 +88,9 @@ class Facts(NamedTuple):
         """Whether the ledger can be read to its end, and the plan says what it says."""
         return not (self.tampered or self.chain_breaks or self.project_breaks or self.other_versions)
 
+    entries: tuple[Entry, ...] = ()
+    """The events of the job, oldest first."""
+
 
 def facts_of(workspace: Workspace, job: Job) -> Facts:
     """Return the current facts of a job. Runs and writes nothing; earlier runs are compared by content."""
@@ -132,6 +135,7 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
             *_other_versions(workspace, project_chain),
             *(OtherVersion(report.sentence, _line(workspace, job.id, report.entry.seq)) for report in newer),
         ),
+        entries=chain.entries,
     )
 
 

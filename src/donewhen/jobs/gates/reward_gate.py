@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from donewhen.jobs.board.job_state import step_for
 from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.gates.score import Score
 from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
@@ -14,4 +15,4 @@ def reward_gate(facts: Facts, score: Score) -> GateResult:
         return GateResult("reward", (), note=f"{score.total} of 100, target {target}")
     message = f"The score is {score.total}; the agreed target is {target}."
     reason = GateReason(GateCode.SCORE_TOO_LOW, message, facts.where)
-    return GateResult("reward", (reason,), f"donewhen reward {facts.job.id} --explain")
+    return GateResult("reward", (reason,), step_for(reason.code, facts.job.id))

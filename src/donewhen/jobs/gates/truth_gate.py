@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from donewhen.foundation.plain_text import join_limited, one_line
+from donewhen.jobs.board.job_state import step_for
 from donewhen.jobs.evidence.requirements import VERIFICATION
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, State
 from donewhen.jobs.gates.facts import Facts
@@ -146,13 +147,10 @@ def _next(facts: Facts, reasons: list[GateReason]) -> str | None:
     """Return the command that helps with the first reason."""
     if not reasons:
         return None
-    if reasons[0].code in (GateCode.RECORD_BROKEN, GateCode.RECORD_TAMPERED, GateCode.OTHER_VERSION):
-        return "donewhen audit"
-    if reasons[0].code == GateCode.NEEDS_HUMAN:
-        return "donewhen review"
     first = next((status for status in facts.evidence if status.state != "passed"), None)
-    if first is None or first.state == "failed" or reasons[0].code not in _FIXED_BY_EVIDENCE:
-        return f"donewhen why {facts.job.id}"
-    if first.requirement.check.kind == "manual":
-        return f'donewhen sign-off {facts.job.id} --criterion {first.requirement.name} --reason "…"'
-    return f"donewhen run {facts.job.id}"
+    if reasons[0].code in _FIXED_BY_EVIDENCE:
+        if first is None or first.state == "failed":
+            return f"donewhen why {facts.job.id}"
+        if first.requirement.check.kind == "manual":
+            return f'donewhen sign-off {facts.job.id} --criterion {first.requirement.name} --reason "…"'
+    return step_for(reasons[0].code, facts.job.id)

@@ -144,6 +144,8 @@ class Evaluated(EntryContent, frozen=True, kw_only=True):
     gates: dict[str, list[str]] | None = None
     """The reason codes of each gate; None in entries about workstreams and projects."""
     judged: dict[str, JudgedCriterion] = {}
+    next: str | None = None
+    """The command of the first closed gate; only refusals have it in chains of older versions."""
 
     @property
     def closed(self) -> tuple[str, ...]:
@@ -165,7 +167,6 @@ class Completed(Evaluated, frozen=True, kw_only=True):
 class Refused(Evaluated, frozen=True, kw_only=True):
     """A completion was refused."""
 
-    next: str | None = None
     waits_for_person: bool = False
     auto_blocked: bool = False
 

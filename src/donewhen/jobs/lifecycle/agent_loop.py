@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from donewhen.foundation.process import CommandResult, run_command
-from donewhen.jobs.gates.evaluation import evaluate
-from donewhen.jobs.gates.facts import facts_of
-from donewhen.jobs.ledger.entry_content import Decided
+from donewhen.jobs.gates.job_view import view_job
 from donewhen.jobs.ledger.ledger import Actor
-from donewhen.jobs.lifecycle.completion import Completion, complete, valid_completion
+from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.promise import Promise, promise_of
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
@@ -95,21 +93,21 @@ def run_agent_loop(
 
 def reason_to_stop(workspace: Workspace, job: Job) -> LoopResult | None:
     """Return why the agent should not run again; None if it should."""
-    done = valid_completion(workspace, job)
-    if done is not None:
-        return LoopResult("done", 0, promise_of(job.id, done))
-    facts = facts_of(workspace, job)
-    history = facts.history
-    if history.auto_blocked and not history.decided_since_block:
-        return LoopResult("out_of_budget", 0, why=f"All {job.max_iterations} iterations are used up.")
-    if history.waiting is not None:
-        pause = history.waiting.read_as(Decided)
-        asks = pause.decision in ("ask", "dispute")
-        return LoopResult("waiting" if asks else "blocked", 0, why=pause.reason)
-    if history.status == "cancelled":
-        return LoopResult("blocked", 0, why=f"{job.id} was cancelled.")
-    evaluation = evaluate(facts)
-    return LoopResult("waiting", 0, why=evaluation.truth.reasons[0].message) if evaluation.waits_for_person else None
+    view = view_job(workspace, job)
+    match view.rest:
+        case "done" if view.completion is not None:
+            return LoopResult("done", 0, promise_of(job.id, view.completion))
+        case "out_of_budget":
+            return LoopResult("out_of_budget", 0, why=f"All {job.max_iterations} iterations are used up.")
+        case "set_aside" if view.pause is not None:
+            asks = view.pause.decision in ("ask", "dispute")
+            return LoopResult("waiting" if asks else "blocked", 0, why=view.pause.reason)
+        case "cancelled":
+            return LoopResult("blocked", 0, why=f"{job.id} was cancelled.")
+        case "needs_person":
+            return LoopResult("waiting", 0, why=view.evaluation.truth.reasons[0].message)
+        case _:
+            return None
 
 
 def prompt_for(workspace: Workspace, job: Job, refusal: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from donewhen.jobs.board.job_state import JobState
 from donewhen.jobs.board.validity import ValidityChecker
 from donewhen.jobs.board.views import open_jobs_on_dashboard, update_stale_views
 from donewhen.jobs.contract.agreement import (
@@ -19,6 +20,7 @@ from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.gates.evaluation import Evaluation, evaluate
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.gates.facts import Facts, facts_of
+from donewhen.jobs.gates.job_view import completion_in, plan_note, state_of
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.entry_content import Completed, Files, JudgeRun, Overridden
 from donewhen.jobs.ledger.gate_results import GateCode
@@ -32,9 +34,11 @@ from donewhen.jobs.plan.snapshot import snapshot_of
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History, history_of
 from donewhen.jobs.record.parents import mark_parents_in_progress, parent_plans
+from donewhen.jobs.record.projection import mismatches
 from donewhen.jobs.record.writing import Writing, operation, writing
 
 _NOT_ABOUT_WORK = frozenset({GateCode.BUDGET_EXCEEDED, GateCode.RECORD_BROKEN, GateCode.OTHER_VERSION})
+_DONE = JobState("done", None, "donewhen ready")
 
 
 class Completion(NamedTuple):
@@ -44,6 +48,8 @@ class Completion(NamedTuple):
     evaluation: Evaluation | None
     promise: Promise | None
     entry: Entry
+    state: JobState
+    """The state of the job after the attempt."""
     repeated: bool = False
     """Whether it was already done, so that the same promise is returned again."""
     cascade: tuple[Promise, ...] = ()
@@ -80,7 +86,7 @@ def _complete(workspace: Workspace, name: str, by: Actor, on_progress: Callable[
         update_stale_views(plan.snapshot, job)
         # Another process may have completed it in the meantime.
         facts = facts_of(plan.snapshot, job)
-        earlier = _completion_if_valid(plan.snapshot, facts)
+        earlier = completion_in(plan.snapshot, facts)
         evaluation = evaluate(facts)
         entry = earlier or (_record_done if evaluation.passed else _record_refusal)(plan, facts, evaluation, by)
         job = plan.job
@@ -90,20 +96,33 @@ def _complete(workspace: Workspace, name: str, by: Actor, on_progress: Callable[
     if not evaluation.passed:
         if facts.history.completed is not None:
             mark_parents_in_progress(after, job, policy, by)
-        return Completion(job, evaluation, None, entry)
+        return Completion(job, evaluation, None, entry, _state_after(after, job, facts, evaluation, policy))
     outputs = earlier_outputs(after, job, entry)
     unchanged = outputs is None or outputs == entry.read_as(Completed).outputs
     invalidated = () if unchanged else invalidate_jobs(after, policy, by)
     for invalid in invalidated:
         mark_parents_in_progress(after, after.job(invalid.id), policy, by)
     cascade = tuple(_complete_parents(after, job, policy, by))
-    return Completion(job, evaluation, promise_of(job.id, entry), entry, cascade=cascade, invalidated=invalidated)
+    return Completion(
+        job, evaluation, promise_of(job.id, entry), entry, _DONE, cascade=cascade, invalidated=invalidated
+    )
 
 
 def _repeat_completion(workspace: Workspace, job: Job, entry: Entry, policy: Policy, by: Actor) -> Completion:
     """Return the same promise again; also complete the parents if nothing else blocks them any more."""
     cascade = tuple(_complete_parents(workspace, job, policy, by))
-    return Completion(job, None, promise_of(job.id, entry), entry, repeated=True, cascade=cascade)
+    return Completion(job, None, promise_of(job.id, entry), entry, _DONE, repeated=True, cascade=cascade)
+
+
+def _state_after(workspace: Workspace, job: Job, facts: Facts, evaluation: Evaluation, policy: Policy) -> JobState:
+    """The state of a job after a refusal, which may have used up its iterations and has repaired its status."""
+    entries = workspace.ledger.read(job.id).entries
+    after = facts._replace(
+        job=job,
+        history=history_of(job.id, entries, policy),
+        tampered=mismatches(job.document.fields, entries),
+    )
+    return state_of(after, evaluation, done=False)
 
 
 def earlier_outputs(workspace: Workspace, job: Job, entry: Entry) -> Files | None:
@@ -114,13 +133,13 @@ def earlier_outputs(workspace: Workspace, job: Job, entry: Entry) -> Files | Non
     return completions[-1].outputs if completions else None
 
 
-def evaluation_fields(evaluation: Evaluation, now: str) -> dict[str, Value]:
-    """Return the plan fields that an evaluation writes."""
+def evaluation_fields(evaluation: Evaluation, state: JobState, now: str) -> dict[str, Value]:
+    """Return the plan fields that an evaluation writes; ``state`` is the state of the job after it."""
     truth = evaluation.truth
     return {
         "reward_last_score": evaluation.score.total,
         "reward_last_eval_at": now,
-        "reward_last_next_action": evaluation.next_action,
+        "reward_last_next_action": plan_note(evaluation, state),
         "truth_last_status": "pass" if truth.passed else "fail",
         "truth_last_checked_at": now,
         "truth_last_failures": [reason.message for reason in truth.reasons],
@@ -133,6 +152,7 @@ def evaluation_data(evaluation: Evaluation) -> dict[str, Any]:
     return {
         "score": evaluation.score.total,
         "gates": {gate.gate: [reason.code.value for reason in gate.reasons] for gate in evaluation.gates},
+        "next": evaluation.next,
     }
 
 
@@ -165,18 +185,7 @@ def valid_completion(workspace: Workspace, job: Job) -> Entry | None:
     history = history_of(job.id, snapshot.ledger.read(job.id).entries, approval_policy(snapshot))
     if history.completed is None or job.status != "done":
         return None
-    return _completion_if_valid(snapshot, facts_of(snapshot, job))
-
-
-def _completion_if_valid(workspace: Workspace, facts: Facts) -> Entry | None:
-    completed = facts.history.completed
-    if completed is None or facts.job.status != "done":
-        return None
-    agreed = facts.agreement.state == facts.project_agreement.state == "agreed"
-    intact = agreed and facts.record_intact
-    valid = ValidityChecker(workspace, approval_policy(workspace)).of(facts.job.id).state == "done"
-    files_exist = all(file.state == "good" for file in (*facts.outputs, *facts.evidence_files))
-    return completed if intact and valid and files_exist else None
+    return completion_in(snapshot, facts_of(snapshot, job))
 
 
 def _record_done(plan: Writing, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
@@ -190,7 +199,7 @@ def _record_done(plan: Writing, facts: Facts, evaluation: Evaluation, by: Actor)
         "terms": facts.agreement.seal.hash if facts.agreement.seal else None,
         "truth_mode": job.truth_mode,
     }
-    return _write_done(plan, data, evaluation_fields(evaluation, workspace.now()), by)
+    return _write_done(plan, data, evaluation_fields(evaluation, _DONE, workspace.now()), by)
 
 
 def _write_done(plan: Writing, data: Mapping[str, Any], writes: Mapping[str, Value], by: Actor) -> Entry:
@@ -207,22 +216,28 @@ def _record_refusal(plan: Writing, facts: Facts, evaluation: Evaluation, by: Act
     codes = {reason.code for reason in evaluation.reasons}
     free = evaluation.broken or evaluation.waits_for_person or bool(codes & _NOT_ABOUT_WORK)
     iteration = facts.history.iteration + (0 if free else 1)
-    data: dict[str, Any] = {**evaluation_data(evaluation), **judges_of_criteria(facts), "next": evaluation.next}
+    data: dict[str, Any] = {**evaluation_data(evaluation), **judges_of_criteria(facts)}
     if evaluation.waits_for_person:
         data["waits_for_person"] = True
-    writes: dict[str, Value] = {**evaluation_fields(evaluation, now), "iteration": iteration}
     begun = facts.history.started is not None or facts.history.completed is not None
-    if facts.history.status != "cancelled":
-        used_up = iteration > job.max_iterations
-        if used_up:
-            data["auto_blocked"] = True
-        writes["status"] = "blocked" if used_up else "in_progress" if begun else facts.history.status
-    else:
-        # Also overwrites a status that was edited by hand.
-        writes["status"] = "cancelled"
+    used_up = facts.history.status != "cancelled" and iteration > job.max_iterations
+    status = facts.history.status
+    if used_up:
+        data["auto_blocked"] = True
+        status = "blocked"
+    elif begun and status != "cancelled":
+        status = "in_progress"
+    after = facts.history._replace(status=status, iteration=iteration, completed=None, waiting=None)
+    if used_up:
+        after = after._replace(auto_blocked=True, decided_since_block=False)
+    # Also overwrites a status that was edited by hand.
+    writes: dict[str, Value] = {"iteration": iteration, "status": status}
     if facts.history.completed is not None:
         # The earlier completion is no longer valid.
         writes["completed_at"] = ""
+    left = tuple(mismatch for mismatch in facts.tampered if mismatch.field not in writes)
+    state = state_of(facts._replace(history=after, tampered=left), evaluation, done=False)
+    writes |= evaluation_fields(evaluation, state, now)
     return plan.append("refused", data, Approval(by), writes)
 
 

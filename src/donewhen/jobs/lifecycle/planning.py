@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from donewhen.jobs.board.board_states import survey_states
 from donewhen.jobs.board.survey import JobRecord, Survey
 from donewhen.jobs.contract.agreement import AgreementProblem
 from donewhen.jobs.ledger.approval import Policy
@@ -35,6 +36,12 @@ def find_ready_jobs(jobs: Sequence[JobRecord]) -> ReadyPlan:
     now = tuple(job.id for job in first if job.status == "planned" and job.agreement == "agreed")
     path, hours = _critical_path(open_jobs, waves)
     return ReadyPlan(now, waves, path, hours)
+
+
+def startable_jobs(survey: Survey) -> tuple[str, ...]:
+    """Return the jobs that can be started, according to their states: a plan file alone makes no job ready."""
+    states = survey_states(survey)
+    return tuple(name for name in find_ready_jobs(survey.jobs).now if states[name].word == "ready")
 
 
 def dependency_cycles(jobs: Sequence[JobRecord]) -> tuple[tuple[str, ...], ...]:

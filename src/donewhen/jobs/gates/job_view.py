@@ -1,0 +1,150 @@
+"""The view of a job: state, gates, reasons, evidence, next step and history, computed once and rendered everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from donewhen.jobs.board.job_state import JobState, KnownState, StateWord, in_context, own_state
+from donewhen.jobs.board.recorded_state import history_state
+from donewhen.jobs.board.validity import ValidityChecker
+from donewhen.jobs.gates.dependency_gate import dependency_reasons
+from donewhen.jobs.gates.evaluation import Evaluation, evaluate
+from donewhen.jobs.gates.evidence_status import EvidenceStatus
+from donewhen.jobs.gates.facts import Facts, facts_of
+from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entry_content import Decided
+from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
+from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import History
+
+Rest = Literal["done", "cancelled", "out_of_budget", "set_aside", "needs_person"]
+
+
+@dataclass(frozen=True)
+class JobView:
+    """A job as it is now. The command line, the MCP server, the pages, the plan and the stop hook all show this."""
+
+    facts: Facts
+    evaluation: Evaluation
+    completion: Entry | None
+    """The completion, if it is still valid."""
+    state: JobState
+
+    @property
+    def job(self) -> Job:
+        return self.facts.job
+
+    @property
+    def word(self) -> StateWord:
+        return self.state.word
+
+    @property
+    def code(self) -> GateCode | None:
+        return self.state.code
+
+    @property
+    def next(self) -> str:
+        """The next step: one command."""
+        return self.state.next
+
+    @property
+    def gates(self) -> tuple[GateResult, ...]:
+        return self.evaluation.gates
+
+    @property
+    def reasons(self) -> tuple[GateReason, ...]:
+        return self.evaluation.reasons
+
+    @property
+    def reason(self) -> GateReason | None:
+        """The reason that the state is about; None if the state is none that a gate gives."""
+        return next((reason for reason in self.reasons if reason.code == self.code), None)
+
+    @property
+    def evidence(self) -> tuple[EvidenceStatus, ...]:
+        return self.facts.evidence
+
+    @property
+    def history(self) -> History:
+        return self.facts.history
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The events of the job, oldest first."""
+        return self.facts.entries
+
+    @property
+    def done(self) -> bool:
+        return self.completion is not None
+
+    @property
+    def pause(self) -> Decided | None:
+        """The decision that set the job aside, if it still is."""
+        return self.history.waiting.read_as(Decided) if self.history.waiting is not None else None
+
+    @property
+    def rest(self) -> Rest | None:
+        """Why an agent may leave the job alone; None if it may not. The state may be about something else: a job that
+        waits for an answer can have a void contract, too."""
+        history = self.history
+        if self.done:
+            return "done"
+        if history.status == "cancelled":
+            return "cancelled"
+        if history.auto_blocked and not history.decided_since_block:
+            return "out_of_budget"
+        if history.waiting is not None:
+            return "set_aside"
+        return "needs_person" if self.evaluation.waits_for_person else None
+
+
+def view_job(workspace: Workspace, job: Job) -> JobView:
+    """Evaluate the gates of a job now. Runs and writes nothing."""
+    return view_of(workspace, facts_of(workspace, job))
+
+
+def view_of(workspace: Workspace, facts: Facts, evaluation: Evaluation | None = None) -> JobView:
+    """The view of a job whose facts have been read, and maybe evaluated."""
+    evaluation = evaluate(facts) if evaluation is None else evaluation
+    completion = completion_in(workspace, facts)
+    return JobView(facts, evaluation, completion, state_of(facts, evaluation, done=completion is not None))
+
+
+def state_of(facts: Facts, evaluation: Evaluation, *, done: bool) -> JobState:
+    """The state of a job after an evaluation; ``done`` is whether its completion is still valid."""
+    known = known_state(facts, evaluation)
+    known = known._replace(invalid=known.completed and not done)
+    own = own_state(facts.job.id, known, facts.job.max_iterations, facts.agreement.state, tampered=bool(facts.tampered))
+    dependency = next((reason.code for reason in dependency_reasons(facts)), None)
+    return in_context(facts.job.id, own, facts.project_agreement.state, dependency)
+
+
+def known_state(facts: Facts, evaluation: Evaluation) -> KnownState:
+    """What an evaluation says about the state of a job."""
+    broken = GateCode.RECORD_BROKEN if facts.chain_breaks or facts.project_breaks else ""
+    if facts.other_versions and not broken:
+        broken = GateCode.OTHER_VERSION
+    return history_state(facts.history, broken=broken)._replace(
+        closed=tuple(reason.code.value for reason in evaluation.reasons), next=evaluation.next
+    )
+
+
+def completion_in(workspace: Workspace, facts: Facts) -> Entry | None:
+    """The completion entry of a job that is done and still valid, else None."""
+    completed = facts.history.completed
+    if completed is None or facts.job.status != "done":
+        return None
+    agreed = facts.agreement.state == facts.project_agreement.state == "agreed"
+    intact = agreed and facts.record_intact
+    seal = facts.project_agreement.seal
+    valid = ValidityChecker(workspace, Policy.of(seal.terms if seal else None)).of(facts.job.id).state == "done"
+    files_exist = all(file.state == "good" for file in (*facts.outputs, *facts.evidence_files))
+    return completed if intact and valid and files_exist else None
+
+
+def plan_note(evaluation: Evaluation, state: JobState) -> str:
+    """What a plan shows as the next action: the first of the nine conditions that fails, and the next step."""
+    return f"{evaluation.next_action} (next: {state.next})"
