@@ -13,7 +13,7 @@ from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.evidence.commands import record_file_check
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project

@@ -21,7 +21,7 @@ from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.inputs import output_manifest, upstream_manifest
 from donewhen.jobs.contract.terms import job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor
-from donewhen.jobs.ledger.ledger import first_link
+from donewhen.jobs.ledger.entries import first_link
 from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.lifecycle.planning import check_plan
 from donewhen.jobs.lifecycle.start import start_job

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.terms import job_terms, terms_hash
-from donewhen.jobs.ledger.ledger import first_link
+from donewhen.jobs.ledger.entries import first_link
 from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.plan.creating import create_project
 from donewhen.jobs.plan.document import rewrite_fields

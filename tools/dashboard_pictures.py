@@ -18,7 +18,7 @@ from typing import Any
 from donewhen.jobs.board.views import dashboard_path, rebuild_views
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 from donewhen.jobs.lifecycle.start import start_job

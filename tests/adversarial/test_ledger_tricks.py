@@ -18,7 +18,7 @@ from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.ledger.approval import Approval, person_at_terminal
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import add_job, create_project
 
 Donewhen = Callable[..., subprocess.CompletedProcess[str]]

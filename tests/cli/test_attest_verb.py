@@ -16,8 +16,8 @@ from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.foundation.canonical import canonical_json
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.finding_codes import FINDINGS
-from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.ledger.signing import create_key_file
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.start import start_job

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from donewhen.foundation.typed_content import content_as
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.entry_content import Decided, Ran, Started
-from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.learning.running.event_content import BudgetHit, EpochStarted
 from donewhen.learning.running.events import RunEvent
 

@@ -23,7 +23,7 @@ from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen_kit import git_command as git
 from donewhen_kit import run_main as donewhen

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from claude_kit import bundled_cli, clean_environment
 
-from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.testing import MessagesServer, ToolCall
 from donewhen.testing.messages_api import MessagesRequest, Reply

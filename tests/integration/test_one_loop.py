@@ -12,7 +12,7 @@ import pytest
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.demo.example_mission import examples, make_mission
-from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.plan.workspace import find_workspace
 from donewhen_kit import run_main, run_process
 from sentences import assert_sentences, lines_with

@@ -17,7 +17,7 @@ from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.gates.facts import Facts, FileFact, facts_of
 from donewhen.jobs.issues.mirror_status import MirrorFact
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor, Entry, EventKind
+from donewhen.jobs.ledger.entries import Actor, Entry, EventKind
 from donewhen.jobs.lessons.lesson_use import LessonFact
 from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.start import StartResult, start_job

@@ -18,7 +18,7 @@ from donewhen.jobs.contract.agreement import agree, agreement_proposals, approva
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.judge.person_overrides import override_gate
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle.agent_loop import (
     LoopLimits,
     LoopResult,

@@ -28,7 +28,8 @@ from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.contract.terms import TermsChange, compare_terms, job_terms, terms_hash
 from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.ledger.approval import Approval, Policy
-from donewhen.jobs.ledger.ledger import Actor, Entry, LedgerError
+from donewhen.jobs.ledger.entries import Actor, Entry
+from donewhen.jobs.ledger.ledger import LedgerError
 from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job

@@ -14,7 +14,8 @@ from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor, Chain, Ledger
+from donewhen.jobs.ledger.entries import Actor, Chain
+from donewhen.jobs.ledger.ledger import Ledger
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.jobs.record.anchors import NOTES, TRAILER, Anchor, AnchorError, anchor_lines, read_anchors, write_note

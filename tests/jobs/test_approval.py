@@ -29,7 +29,7 @@ from donewhen.jobs.ledger.approval import (
     signature,
     unproved_actor,
 )
-from donewhen.jobs.ledger.ledger import Actor, ApproverClass, Entry
+from donewhen.jobs.ledger.entries import Actor, ApproverClass, Entry
 from donewhen.jobs.ledger.terms_content import PROJECT_TERMS, ProjectTerms
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Workspace

@@ -21,8 +21,8 @@ from donewhen.jobs.contract.agreement import agree, agreement_proposals, seals_i
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval, Policy
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.receipts.attestation import PREDICATE, STATEMENT, AttestationError, Claims, statement_of, subjects_of
 from donewhen.jobs.receipts.attesting import attest_job

@@ -18,7 +18,7 @@ from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor, first_link
+from donewhen.jobs.ledger.entries import Actor, first_link
 from donewhen.jobs.ledger.signing import create_key_file, key_id, open_key
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.receipts.attestation_check import AttestationVerdict, State, check_attestation

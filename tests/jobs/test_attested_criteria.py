@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.plan.criteria import Criterion, parse_check
 from donewhen.jobs.receipts.attested_criteria import (
     AttestedRecord,

@@ -20,7 +20,8 @@ from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.ledger.approval import Approval, Policy
-from donewhen.jobs.ledger.ledger import Actor, Ledger
+from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.ledger.ledger import Ledger
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.plan.creating import add_job, create_project

@@ -15,7 +15,7 @@ from court_kit import ADA, Court
 
 from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.job import Job
 from donewhen.judging.labels import LOG, Label, add_label, label_for, read_label_log
 from donewhen.review.queue import review_queue

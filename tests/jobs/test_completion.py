@@ -17,8 +17,8 @@ from donewhen.jobs.contract.terms import job_terms, terms_hash
 from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.gates import evaluation
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.lifecycle import completion
 from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record

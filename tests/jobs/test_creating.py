@@ -13,7 +13,7 @@ from donewhen.foundation.errors import UsageError
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.ids import id_in, next_id, slug
 from donewhen.jobs.plan.job import BUDGETS, STAKES, TARGETS, Stakes

@@ -20,7 +20,8 @@ from donewhen.jobs.contract.terms import TermsChange, job_terms
 from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.gates.evidence_status import evidence_statuses, sign_off
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor, Ledger
+from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.ledger.ledger import Ledger
 from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import BUDGETS, STAKES, TARGETS, Job

@@ -17,7 +17,7 @@ from donewhen.completion.checking import run_check
 from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.lifecycle.setting_aside import record_dispute
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from donewhen.foundation.canonical import canonical_json, digest
+from donewhen.jobs.ledger.entries import FORMAT, Actor, Entry, EventKind, first_link, verify_chain
 from donewhen.jobs.ledger.entry_content import (
     CONTENTS,
     CommandRun,
@@ -24,7 +25,7 @@ from donewhen.jobs.ledger.entry_content import (
     TermsDecided,
     decode_content,
 )
-from donewhen.jobs.ledger.ledger import FORMAT, Actor, Entry, EventKind, Ledger, LedgerError, first_link, verify_chain
+from donewhen.jobs.ledger.ledger import Ledger, LedgerError
 
 BOT = Actor("bot")
 WRONG: dict[str, tuple[EventKind, dict[str, Any]]] = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.board.entry_text import entry_text
-from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.ledger.entries import Entry
 
 MakeEntry = Callable[..., Entry]
 SEAL = f"sha256:{'ab' * 32}"

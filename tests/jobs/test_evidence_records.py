@@ -36,8 +36,8 @@ from donewhen.jobs.evidence.store import EvidenceStore
 from donewhen.jobs.gates.evaluation import evaluate
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.entry_content import CommandRun, JudgeRun
-from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Workspace
 

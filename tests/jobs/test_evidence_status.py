@@ -21,7 +21,7 @@ from donewhen.jobs.gates.evidence_status import (
     sign_off,
 )
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job

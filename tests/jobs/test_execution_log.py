@@ -13,7 +13,7 @@ import pytest
 from donewhen.foundation.locks import locked
 from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.gates.evidence_status import collect_evidence
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.record import execution_log
 from donewhen.jobs.record.execution_log import LoggedRun, log_run
 from sentences import assert_sentences

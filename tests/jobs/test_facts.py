@@ -15,8 +15,8 @@ from donewhen.jobs.gates.evidence_status import collect_evidence, sign_off
 from donewhen.jobs.gates.score import score_of
 from donewhen.jobs.gates.suites import SuiteFact
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lessons.lesson_use import LessonFact, lesson_fact
 from lean_python import lean_python
 from sentences import assert_sentences

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.record.history import History, history_of
 
 MakeEntry = Callable[..., Entry]

@@ -16,8 +16,8 @@ from donewhen.jobs.imports import importing
 from donewhen.jobs.imports.drafting import MAX_CRITERIA, MAX_CRITERION_LENGTH, MAX_OBJECTIVE_LENGTH
 from donewhen.jobs.imports.importing import ImportResult, import_jobs
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Form, Workspace, find_workspace
 from sentences import assert_sentences

@@ -23,7 +23,7 @@ from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Workspace
 

@@ -14,7 +14,7 @@ from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.contract.inputs import MISSING, hash_file, input_manifest, is_generated, tracked_tree
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job

@@ -14,7 +14,7 @@ from donewhen.jobs.board.validity import ValidityChecker
 from donewhen.jobs.contract.agreement import agree, agreement_proposals, approval_policy
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, Policy
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle import invalidation
 from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.invalidation import find_invalid_jobs, invalidate_jobs

@@ -22,7 +22,7 @@ from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.judge.missions import accept_guidance
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.signing import create_key_file, open_key
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.plan.job import Job

@@ -19,8 +19,8 @@ from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.entry_content import LessonNote
-from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lessons.lesson_file import read_lessons
 from donewhen.jobs.lessons.lesson_recording import LessonDraft, capture_lesson
 from donewhen.jobs.plan.creating import add_job, create_project
@@ -47,7 +47,7 @@ from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.evidence.commands import record_file_check
 from donewhen.jobs.lessons.lesson_recording import LessonDraft, capture_lesson
 from donewhen.jobs.plan.workspace import find_workspace
@@ -413,7 +413,7 @@ from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.plan.creating import add_job
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.jobs.record.writing import RecordedError
 what, root, room = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])

@@ -14,7 +14,8 @@ from donewhen.foundation.size_limits import EVIDENCE, HOOK_FILE, LEDGER_LINE, PL
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.evidence.store import EvidenceStore
 from donewhen.jobs.ledger import ledger as ledger_module
-from donewhen.jobs.ledger.ledger import Actor, Ledger, LedgerError, verify_chain
+from donewhen.jobs.ledger.entries import Actor, verify_chain
+from donewhen.jobs.ledger.ledger import Ledger, LedgerError
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.frontmatter import DocumentError
 from donewhen.jobs.plan.workspace import Workspace

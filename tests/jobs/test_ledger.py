@@ -13,19 +13,18 @@ import pytest
 import donewhen.jobs.ledger.ledger as ledger_module
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.locks import LockedError, locked
-from donewhen.jobs.ledger.ledger import (
+from donewhen.jobs.ledger.entries import (
     Actor,
     ApproverClass,
     Break,
     Chain,
     Entry,
     EventKind,
-    Ledger,
-    LedgerError,
     first_link,
     parse_entry,
     verify_chain,
 )
+from donewhen.jobs.ledger.ledger import Ledger, LedgerError
 from sentences import assert_sentences
 
 ME = Actor("me", "person")

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.ledger.ledger import Actor, Ledger
+from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.ledger.ledger import Ledger
 
 pytestmark = pytest.mark.timeout(3600 if "DONEWHEN_SOAK_ROUNDS" in os.environ else 600)
 
@@ -23,7 +24,8 @@ ME = Actor("me")
 APPEND = """
 import sys
 from pathlib import Path
-from donewhen.jobs.ledger.ledger import Actor, Ledger
+from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.ledger.ledger import Ledger
 folder, name, count, size = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 ledger = Ledger(folder / "ledger", folder / "locks")
 for number in range(count):
@@ -93,7 +95,8 @@ def test_a_writer_killed_at_any_moment_loses_nothing_that_it_reported(tmp_path: 
 HALF = """
 import os, signal, sys
 from pathlib import Path
-from donewhen.jobs.ledger.ledger import Actor, Ledger
+from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.ledger.ledger import Ledger
 folder, many = Path(sys.argv[1]), int(sys.argv[2])
 write = os.write
 def half(descriptor, data):
@@ -127,7 +130,8 @@ def test_a_writer_killed_within_a_line_leaves_a_tail_that_is_set_aside(tmp_path:
 FULL = """
 import resource, sys
 from pathlib import Path
-from donewhen.jobs.ledger.ledger import Actor, Ledger
+from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.ledger.ledger import Ledger
 folder, room = Path(sys.argv[1]), int(sys.argv[2])
 path = folder / "ledger" / "WI-1.jsonl"
 size = path.stat().st_size if path.exists() else 0

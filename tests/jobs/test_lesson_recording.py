@@ -12,7 +12,8 @@ import pytest
 
 from donewhen.foundation.errors import UsageError
 from donewhen.foundation.notices import notices_to
-from donewhen.jobs.ledger.ledger import Actor, Ledger
+from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.ledger.ledger import Ledger
 from donewhen.jobs.lessons.lesson_file import LessonError, lessons_path, read_lessons
 from donewhen.jobs.lessons.lesson_index import refresh_lesson_index
 from donewhen.jobs.lessons.lesson_recording import (

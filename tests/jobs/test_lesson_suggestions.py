@@ -12,7 +12,7 @@ import pytest
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lessons.lesson_file import Lesson, lessons_path, read_lessons
 from donewhen.jobs.lessons.lesson_recording import LessonDraft, answer_lesson, capture_lesson
 from donewhen.jobs.lessons.lesson_search import LessonMatch

@@ -12,7 +12,7 @@ from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
 from donewhen.jobs.lifecycle.setting_aside import set_job_aside

@@ -11,7 +11,8 @@ import pytest
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.jobs.gates.score import stalled_tries
 from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.ledger.ledger import Actor, Chain, Ledger, verify_chain
+from donewhen.jobs.ledger.entries import Actor, Chain, verify_chain
+from donewhen.jobs.ledger.ledger import Ledger
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.projection import expected_fields
 

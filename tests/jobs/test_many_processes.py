@@ -15,7 +15,7 @@ from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import create_project
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.job import Job
@@ -39,7 +39,7 @@ from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.evidence.commands import record_file_check
 from donewhen.jobs.plan.workspace import find_workspace
 root, me, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])

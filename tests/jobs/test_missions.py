@@ -26,7 +26,7 @@ from donewhen.jobs.judge.missions import (
     gate_mission_name,
 )
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
 from donewhen.jobs.plan.frontmatter import DocumentError
 from donewhen.judging.guidance import Guidance, GuidanceChange, GuidanceError

@@ -15,8 +15,8 @@ import pytest
 from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.agreement import approval_policy
+from donewhen.jobs.ledger.entries import Actor, EventKind
 from donewhen.jobs.ledger.entry_content import CommandRun, FileCheck, JudgeRun, Ran
-from donewhen.jobs.ledger.ledger import Actor, EventKind
 from donewhen.jobs.lifecycle.promise import promise_of, verify_promise
 from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 from donewhen.jobs.lifecycle.start import start_job

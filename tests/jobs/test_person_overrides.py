@@ -17,7 +17,8 @@ from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.judge.person_overrides import has_override, newest_override, override_gate, subject_of
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor, LedgerError
+from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.ledger.ledger import LedgerError
 from donewhen.jobs.ledger.signing import create_key_file, open_key
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.lifecycle.setting_aside import set_job_aside

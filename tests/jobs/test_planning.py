@@ -12,7 +12,7 @@ from donewhen.jobs.board.survey import JobRecord, survey_jobs
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, Policy
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.planning import ReadyPlan, check_plan, dependency_cycles, find_ready_jobs
 from donewhen.jobs.lifecycle.start import start_job

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor, Entry, EventKind, Ledger
+from donewhen.jobs.ledger.entries import Actor, Entry, EventKind
+from donewhen.jobs.ledger.ledger import Ledger
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace

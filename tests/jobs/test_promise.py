@@ -10,7 +10,7 @@ import pytest
 from donewhen.jobs.contract.agreement import agree, agreement_proposals, approval_policy
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.promise import Promise, PromiseCheck, promise_of, verify_promise
 from donewhen.jobs.lifecycle.start import start_job

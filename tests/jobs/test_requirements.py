@@ -18,7 +18,7 @@ from donewhen.jobs.evidence.requirements import (
     requirements_of,
     runnable_requirements,
 )
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import find_workspace

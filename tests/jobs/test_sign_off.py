@@ -12,7 +12,7 @@ from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, evidence_statuses, sign_off
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job

@@ -21,7 +21,7 @@ from donewhen.foundation.errors import ExitCode, MissingExtraError
 from donewhen.jobs.contract.agreement import agree, agreement_proposals, current_seal
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
-from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.signing import SigningError, create_key_file, open_key, verify_signature
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
@@ -300,7 +300,7 @@ for name in ("cryptography", "cryptography.hazmat", "cryptography.hazmat.primiti
 from pathlib import Path
 from donewhen.foundation.errors import MissingExtraError
 from donewhen.jobs.ledger.approval import Policy, is_approval
-from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.signing import create_key_file, open_key, verify_signature
 data = {"signature": {"key": "ed25519:k", "value": "x"}}
 entry = Entry(1, None, "agreed", "", Actor("k", "key"), data, "h")

@@ -15,7 +15,7 @@ from donewhen.jobs.board.survey import JobRecord, only_job_in_progress, survey_j
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.templates import job_plan
 from donewhen.jobs.plan.workspace import Workspace

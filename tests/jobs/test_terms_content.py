@@ -24,8 +24,9 @@ from donewhen.jobs.gates.evaluation import evaluate
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.ledger import ledger as ledger_module
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entries import Actor, verify_chain
 from donewhen.jobs.ledger.entry_content import Agreed, TermsDecided, decode_content
-from donewhen.jobs.ledger.ledger import Actor, Ledger, LedgerError, verify_chain
+from donewhen.jobs.ledger.ledger import Ledger, LedgerError
 from donewhen.jobs.ledger.terms_content import (
     JOB_TERMS,
     PROJECT_TERMS,

@@ -16,7 +16,7 @@ from donewhen.jobs.board.validity import Validity, ValidityChecker
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, Policy
-from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.lifecycle.completion import complete, valid_completion
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project

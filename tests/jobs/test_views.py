@@ -29,7 +29,7 @@ from donewhen.jobs.gates.evaluation import evaluate
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
 from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 from donewhen.jobs.plan.creating import add_job, create_project

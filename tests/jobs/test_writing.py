@@ -13,7 +13,7 @@ import donewhen
 from donewhen.foundation.notices import notices_to
 from donewhen.jobs.board.views import dashboard_path, update_views
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.frontmatter import DocumentError
 from donewhen.jobs.plan.job import Job

@@ -14,7 +14,7 @@ from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.judge.missions import accepted_guidance
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import create_project
 from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.judging.mission import read_mission

@@ -15,7 +15,7 @@ import pytest
 
 from donewhen import __version__
 from donewhen.jobs.contract.agreement import approval_policy
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lessons.lesson_file import lessons_path
 from donewhen.jobs.lessons.lesson_recording import LessonDraft, capture_lesson
 from donewhen.jobs.lifecycle.promise import verify_promise

@@ -15,7 +15,7 @@ from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.issues.mirror_status import MirrorFact
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job

@@ -13,7 +13,7 @@ from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.gates.evidence_status import collect_evidence, evidence_statuses
 from donewhen.jobs.issues.issue_text import begin_mark
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.mirror.http.errors import MirrorError
 from donewhen.mirror.sync.enabling import enable_mirror

@@ -23,7 +23,7 @@ from donewhen.jobs.gates.facts import Facts, FileFact
 from donewhen.jobs.gates.score import score_of
 from donewhen.jobs.gates.suites import SuiteFact
 from donewhen.jobs.issues.mirror_status import MirrorFact
-from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.lessons.lesson_use import LessonFact
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.job import TRUTH_CHECKS, Job, Project, read_job, read_project

@@ -22,7 +22,7 @@ from donewhen.jobs.contract.agreement import agree, agreement_proposals, approva
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.contract.terms import job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
 from donewhen.jobs.lifecycle.promise import Promise, verify_promise

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.ledger.ledger import Actor, ApproverClass, EventKind, Ledger, parse_entry, verify_chain
+from donewhen.jobs.ledger.entries import Actor, ApproverClass, EventKind, parse_entry, verify_chain
+from donewhen.jobs.ledger.ledger import Ledger
 from donewhen_kit import examples
 
 QUICK = settings(

@@ -20,7 +20,7 @@ from donewhen.jobs.judge.judge_evidence import JudgeQuestion, ask_judge, judge_q
 from donewhen.jobs.judge.missions import find_mission
 from donewhen.jobs.judge.person_overrides import OverrideRecord, override_gate
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project

@@ -25,7 +25,7 @@ _KILLED = """
 import os, signal, sys
 from pathlib import Path
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.workspace import find_workspace
 from donewhen.judging import labels
 from donewhen.review import verdicts

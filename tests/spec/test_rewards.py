@@ -21,8 +21,8 @@ from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.issues.mirror_status import expected_issue_of
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.lessons.lesson_file import lessons_path
 from donewhen.jobs.lessons.lesson_recording import LessonDraft, answer_lesson, capture_lesson
 from donewhen.jobs.lifecycle.completion import Completion, complete

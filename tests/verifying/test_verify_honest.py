@@ -12,7 +12,7 @@ from verify_kit import HONEST, PYTEST, TESTS, Shop, forge, looked, messages_by_c
 
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval, unproved_actor
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.signing import create_key_file, open_key
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import create_project

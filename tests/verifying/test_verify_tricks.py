@@ -14,7 +14,7 @@ from verify_kit import HONEST, NAIVE, PYTEST, TESTS, Shop, forge, looked, messag
 
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval, person_at_terminal, unproved_actor
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.signing import create_key_file, open_key
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.start import start_job

@@ -12,7 +12,7 @@ from typing import Any
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.jobs.contract.agreement import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval, person_at_terminal, unproved_actor
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project

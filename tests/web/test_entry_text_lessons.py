@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.board.entry_text import entry_text
-from donewhen.jobs.ledger.ledger import Actor, Entry, EventKind
+from donewhen.jobs.ledger.entries import Actor, Entry, EventKind
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from web_kit import ADA, BOT, Server, agree_to, shop
 from donewhen.demo.example_mission import make_mission
 from donewhen.jobs.board.views import dashboard_path, rebuild_views
 from donewhen.jobs.contract.decisions import Decision, decide
-from donewhen.jobs.ledger.ledger import EventKind
+from donewhen.jobs.ledger.entries import EventKind
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 from donewhen.jobs.lifecycle.start import start_job

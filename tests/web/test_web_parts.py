@@ -11,7 +11,7 @@ import pytest
 from web_kit import shop
 
 import donewhen
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.web.access_rules import AccessPolicy, host_allowed, is_let_in, is_loopback, same_origin
 from donewhen.web.evidence import cut_middle
 from donewhen.web.file_watch import FileWatch, changed_topics

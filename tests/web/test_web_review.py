@@ -12,7 +12,7 @@ import pytest
 from web_kit import BOT, Got, Person, Server, agree_to, shop
 
 from donewhen.demo.example_mission import make_mission
-from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.setting_aside import record_dispute, set_job_aside
 from donewhen.jobs.lifecycle.start import start_job

@@ -14,8 +14,8 @@ from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.jobs.contract.terms import Terms, TermsChange
 from donewhen.jobs.ledger.approval import Approval, is_at_terminal
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.ledger.ledger import Actor
 from donewhen.jobs.ledger.person_check import approve_as_ci, approve_in_person, approve_with_key
 from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.plan.workspace import Workspace, find_workspace

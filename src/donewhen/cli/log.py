@@ -12,6 +12,7 @@ from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.entry_text import entry_text
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import (
     Agreed,
     Decided,
@@ -25,7 +26,6 @@ from donewhen.jobs.ledger.entry_content import (
     SignedOff,
     TermsDecided,
 )
-from donewhen.jobs.ledger.ledger import Entry
 
 
 @click.command()

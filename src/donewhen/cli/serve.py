@@ -18,7 +18,7 @@ from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import read_limited
 from donewhen.foundation.size_limits import KEY
 from donewhen.jobs.ledger.approval import person_at_terminal
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.person_check import why_no_person
 
 if TYPE_CHECKING:

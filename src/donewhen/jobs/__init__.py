@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from donewhen.jobs.gates.score import Score, score_of
     from donewhen.jobs.judge.guidance_decisions import GuidanceProposal, accept_proposal, propose_guidance
     from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor
+    from donewhen.jobs.ledger.entries import Actor, Break, Chain, Entry
     from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
     from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateReason, GateResult
-    from donewhen.jobs.ledger.ledger import Actor, Break, Chain, Entry, Ledger
+    from donewhen.jobs.ledger.ledger import Ledger
     from donewhen.jobs.ledger.terms_content import JobTerms, ProjectTerms
     from donewhen.jobs.lifecycle.agent_loop import LoopResult, run_agent_loop
     from donewhen.jobs.lifecycle.completion import Completion, complete
@@ -54,14 +55,14 @@ _FILE_OF = {
     "GuidanceProposal": "judge.guidance_decisions",
     "FINDINGS": "ledger.finding_codes",
     "GATE_REASONS": "ledger.gate_results",
-    "Actor": "ledger.ledger",
+    "Actor": "ledger.entries",
     "Agreement": "contract.agreement",
     "Anchor": "record.anchors",
     "Approval": "ledger.approval",
     "Audit": "audit.audit",
     "AuditFinding": "audit.audit",
-    "Break": "ledger.ledger",
-    "Chain": "ledger.ledger",
+    "Break": "ledger.entries",
+    "Chain": "ledger.entries",
     "TermsChange": "contract.terms",
     "Check": "plan.criteria",
     "Completion": "lifecycle.completion",
@@ -69,7 +70,7 @@ _FILE_OF = {
     "DecisionRecord": "contract.decisions",
     "Decision": "contract.decisions",
     "Document": "plan.document",
-    "Entry": "ledger.ledger",
+    "Entry": "ledger.entries",
     "Evaluation": "gates.evaluation",
     "EvidenceStore": "evidence.store",
     "Facts": "gates.facts",

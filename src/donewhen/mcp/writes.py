@@ -7,8 +7,8 @@ from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.evidence.requirements import Requirement, requirement_for, runnable_requirements
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.ledger.approval import unproved_actor
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import Decided
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.setting_aside import record_dispute, set_job_aside
 from donewhen.jobs.lifecycle.start import start_job as start

@@ -20,8 +20,8 @@ from donewhen.jobs.judge.judge_evidence import checked_requirements, judge_quest
 from donewhen.jobs.judge.missions import find_mission
 from donewhen.jobs.judge.person_overrides import newest_override, subject_of
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import Decided, JudgeRun, Overridden, RecordedStatement, Unverified
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History, history_of

@@ -14,8 +14,8 @@ from donewhen.jobs.evidence.records import put_record
 from donewhen.jobs.judge.missions import find_mission
 from donewhen.jobs.judge.person_overrides import override_gate
 from donewhen.jobs.ledger.approval import Approval, is_approval
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import Overridden
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.lifecycle.invalidation import invalidate_jobs
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.writing import writing

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.evidence.records import UnusableRecord, read_ticket
 from donewhen.jobs.gates.evidence_status import EvidenceStatus
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import CommandRun, FileCheck, JudgeRun, Ran
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.judging.labels import JudgeStatement
 from donewhen.review.from_jobs import judge_statement

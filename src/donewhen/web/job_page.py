@@ -14,8 +14,8 @@ from donewhen.jobs.contract.terms import TermsChange
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, asserted_evidence
 from donewhen.jobs.gates.job_view import view_job
 from donewhen.jobs.gates.score import TITLES
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateReason
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.lifecycle.completion import promise_on_record
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.plan.workspace import Workspace

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.review.items import KINDS, ReviewItem
 from donewhen.review.people_agreement import PeoplePair, people_agreement

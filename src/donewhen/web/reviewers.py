@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from donewhen.foundation.canonical import digest
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.web.access_rules import constant_time_equal
 
 SESSION_COOKIE = "donewhen_session"

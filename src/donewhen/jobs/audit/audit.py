@@ -19,9 +19,9 @@ from donewhen.jobs.audit.audit_labels import label_problems
 from donewhen.jobs.contract.agreement import Agreement, job_agreement, location_of_change, project_agreement
 from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.evidence.store import EvidenceStore
+from donewhen.jobs.ledger.entries import Chain
 from donewhen.jobs.ledger.entry_content import Ran
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.ledger.ledger import Chain
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.frontmatter import DocumentError
 from donewhen.jobs.plan.job import Job, Project

@@ -11,8 +11,8 @@ from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.mission_folders import mission_folders
 from donewhen.jobs.judge.missions import find_mission, gate_guidance
 from donewhen.jobs.ledger.approval import is_approval
+from donewhen.jobs.ledger.entries import Chain, Entry
 from donewhen.jobs.ledger.entry_content import Overridden, Reviewed, ReviewedItem
-from donewhen.jobs.ledger.ledger import Chain, Entry
 from donewhen.jobs.plan.workspace import Workspace
 
 _VERDICT_TYPES = ("overridden", "decided")

@@ -22,9 +22,9 @@ from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.entry_text import entry_text
 from donewhen.jobs.board.job_state import JobState
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import Decided, Evaluated, Refused
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateName
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.projection import expected_fields

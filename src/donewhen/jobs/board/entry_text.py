@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.issues.mirror_status import mirror_entry_text
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import (
     Agreed,
     CommandRun,
@@ -20,7 +21,6 @@ from donewhen.jobs.ledger.entry_content import (
     TermsDecided,
     Unverified,
 )
-from donewhen.jobs.ledger.ledger import Entry
 
 
 def entry_text(entry: Entry) -> str:

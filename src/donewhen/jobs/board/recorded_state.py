@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import get_args
 
 from donewhen.jobs.board.job_state import KnownState
+from donewhen.jobs.ledger.entries import Chain, Entry
 from donewhen.jobs.ledger.entry_content import Agreed, Completed, Decided, Evaluated, Invalidated, Overridden, Started
 from donewhen.jobs.ledger.gate_results import GateCode, GateName
-from donewhen.jobs.ledger.ledger import Chain, Entry
 from donewhen.jobs.record.history import History
 
 GATES: tuple[GateName, ...] = get_args(GateName)

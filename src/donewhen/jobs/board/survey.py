@@ -34,9 +34,9 @@ from donewhen.jobs.contract.agreement import (
 )
 from donewhen.jobs.contract.terms import compare_terms, job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entries import verify_chain
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.jobs.ledger.ledger import verify_chain
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.ids import id_in

@@ -10,8 +10,8 @@ from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.contract.inputs import DeclaresFiles, declared_manifest, upstream_manifest
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import Completed
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of

@@ -40,7 +40,7 @@ from donewhen.jobs.board.survey import JobRecord, survey_jobs
 from donewhen.jobs.board.tracker import read_tracker, render_tracker, row_of, tracker_path
 from donewhen.jobs.contract.agreement import Agreement, job_agreement, project_agreement
 from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.ledger.ledger import Chain, verify_chain
+from donewhen.jobs.ledger.entries import Chain, verify_chain
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.job import STATUSES, Job, Project, read_job

@@ -31,9 +31,9 @@ from donewhen.jobs.contract.terms import (
     terms_hash,
 )
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
+from donewhen.jobs.ledger.entries import Actor, Chain, Entry, EventKind
 from donewhen.jobs.ledger.entry_content import Agreed, Completed, EntryContent, Started, TermsDecided
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.ledger.ledger import Actor, Chain, Entry, EventKind
 from donewhen.jobs.ledger.terms_content import DecidedTerms, JobTerms, ProjectTerms, plain_terms
 from donewhen.jobs.plan.criteria import Criterion
 from donewhen.jobs.plan.frontmatter import Value

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.agreement import job_agreement, project_agreement
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
-from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.terms_content import JobTerms
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import BUDGETS, TARGETS, Job, Stakes

@@ -32,8 +32,8 @@ from donewhen.jobs.evidence.requirements import (
 )
 from donewhen.jobs.evidence.store import EvidenceKey, EvidenceStore
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.entry_content import CommandRun, FileCheck, JudgeRun, Ran
-from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.criteria import Check
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace

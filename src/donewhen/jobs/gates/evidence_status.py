@@ -26,9 +26,9 @@ from donewhen.jobs.evidence.records import FileHashes, UnusableRecord, read_comm
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirement_for, requirements_of
 from donewhen.jobs.judge.person_overrides import has_override, newest_override, subject_of
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.entry_content import CommandRun, FileCheck, JudgeRun, Overridden, SignedOff
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 

@@ -19,9 +19,9 @@ from donewhen.jobs.gates.evidence_status import EvidenceStatus, evidence_statuse
 from donewhen.jobs.gates.suites import SuiteFact, suites_of
 from donewhen.jobs.issues.mirror_status import MirrorFact, mirror_fact
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entries import Chain, Entry
 from donewhen.jobs.ledger.entry_content import Agreed, Files, Started
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.ledger.ledger import Chain, Entry
 from donewhen.jobs.lessons.lesson_use import LessonFact, lesson_fact
 from donewhen.jobs.plan.criteria import is_placeholder, markdown_sections
 from donewhen.jobs.plan.job import Job, Project

@@ -13,9 +13,9 @@ from donewhen.jobs.gates.evaluation import Evaluation, evaluate
 from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.gates.facts import Facts, facts_of
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import Decided
 from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History

@@ -9,9 +9,9 @@ from donewhen.jobs.evidence.commands import evidence_name, newest_run
 from donewhen.jobs.evidence.records import TestOutcomes, UnusableRecord, read_run_outcomes
 from donewhen.jobs.evidence.store import EvidenceStore
 from donewhen.jobs.gates.evidence_status import EvidenceStatus
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import CommandRun
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.ledger.ledger import Entry
 
 
 class SuiteFact(NamedTuple):

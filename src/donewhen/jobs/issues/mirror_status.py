@@ -9,8 +9,8 @@ from typing import NamedTuple
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.issues.issue_text import IssueContent, expected_issue, first_difference, milestone_title
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import Mirrored
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import STATUSES, FieldError, Job, Project, Status
 from donewhen.jobs.plan.workspace import PLAN, Workspace
 from donewhen.jobs.record.projection import expected_fields, unproved_claims

@@ -17,8 +17,8 @@ from donewhen.jobs.contract.inputs import expand_path, hash_file
 from donewhen.jobs.evidence.requirements import Requirement, requirements_of
 from donewhen.jobs.evidence.store import EvidenceStore
 from donewhen.jobs.evidence.tree_diff import diff_since
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import CommandRun, Ran, Started
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 

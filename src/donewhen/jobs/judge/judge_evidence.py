@@ -34,8 +34,8 @@ from donewhen.jobs.judge.job_ticket import (
 )
 from donewhen.jobs.judge.missions import find_mission, gate_guidance
 from donewhen.jobs.ledger.approval import is_approval
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.entry_content import JudgeRun
-from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 

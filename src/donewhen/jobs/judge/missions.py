@@ -9,8 +9,8 @@ from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.jobs.contract.agreement import Seal, project_seal
 from donewhen.jobs.contract.mission_folders import mission_folders, missions_folder
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import GuidanceAccepted
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.ledger.terms_content import ProjectTerms
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.writing import writing

@@ -15,8 +15,8 @@ from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.inputs import input_manifest, result_manifest
 from donewhen.jobs.evidence.requirements import Requirement, requirement_for
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import Overridden
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from donewhen.config.agent_runtimes import AGENT_PROGRAMS, AGENT_VARIABLES
 from donewhen.foundation.canonical import digest_of
-from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.terms_content import ProjectTerms, Terms
 
 _CI_VARIABLES = ("GITHUB_ACTIONS", "GITLAB_CI", "BUILDKITE", "CIRCLECI", "JENKINS_URL", "TF_BUILD", "TEAMCITY_VERSION")

@@ -1,25 +1,15 @@
-"""The append-only event log: one hash chain for each job and one for the project.
-
-Every line contains the hash of the line before it, so a change to the past is detected. A writer who rewrites the whole
-chain is not detected, which is why heads can be anchored elsewhere and CI runs the checks itself.
-
-Every line names its format (``v``); lines without it have format 1, which differs in nothing else.
-"""
+"""The append-only event log: one hash chain for each job and one for the project."""
 
 from __future__ import annotations
 
-import builtins
-import gc
-import json
 import os
-import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
+from typing import Any
 
 import msgspec
 
@@ -28,136 +18,31 @@ from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.files import TooLargeError, fsync_folder, read_limited
 from donewhen.foundation.locks import locked
-from donewhen.foundation.size_limits import LEDGER_CHAIN, LEDGER_LINE, too_large_text
-from donewhen.foundation.typed_content import content_as
-from donewhen.jobs.ledger.entry_content import EntryContent, decode_content
-from donewhen.jobs.ledger.versions import NewerVersionError
+from donewhen.foundation.size_limits import LEDGER_CHAIN
+from donewhen.jobs.ledger.entries import (
+    CHAIN_NAME,
+    KINDS,
+    NEWER,
+    Actor,
+    Chain,
+    Entry,
+    EventKind,
+    first_link,
+    parse_entry,
+    unhashed_fields,
+    verify_lines,
+)
 
-EventKind = Literal[
-    "agreed",
-    "started",
-    "ran",
-    "evaluated",
-    "decided",
-    "completed",
-    "refused",
-    "invalidated",
-    "overridden",
-    "unverified",
-    "lesson",
-    "mirrored",
-]
-ApproverClass = Literal["person", "key", "ci", "agent"]
-
-_KINDS: frozenset[str] = frozenset(get_args(EventKind))
-CHAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-FORMAT = 2
-"""The format of new entries."""
-_FIELDS = frozenset(("seq", "prev", "type", "at", "by", "data", "hash"))
-_ACTOR_FIELDS = frozenset(("name", "kind"))
-_APPROVERS: frozenset[str] = frozenset(get_args(ApproverClass))
 _CHUNK = 8192
 _READ = 1 << 24
 _MAX_KEPT = 32
 _MAX_KEPT_BYTES = 200 * 1024 * 1024
-_TORN = "the last line is incomplete; the next event moves it to a .torn file"
-_NEWER = "it was written by a newer version of donewhen"
-_FIRST_FORMAT = "the chain was written by a version of donewhen before chains had names (format 0)"
-
-_DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
-_ENCODER = msgspec.json.Encoder(order="sorted")
-_T = TypeVar("_T", bound=EntryContent)
 
 
 class LedgerError(DonewhenError):
     """The ledger can't be read or written."""
 
     code = "ledger"
-
-
-class Actor(NamedTuple):
-    """Who did it. Without proof of being something else, an actor counts as an agent."""
-
-    name: str
-    kind: ApproverClass = "agent"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One event of a chain. ``data`` is the content as written, ``content`` the same as a typed value."""
-
-    seq: int
-    prev: str
-    type: EventKind
-    at: str
-    by: Actor
-    data: Mapping[str, Any]
-    hash: str
-    format: int = FORMAT
-    content: EntryContent = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "content", decode_content(self.type, self.data))
-
-    def line(self) -> bytes:
-        """The entry as it is written in the file."""
-        return canonical_json({**_content(self), "hash": self.hash}) + b"\n"
-
-    def read_as(self, kind: builtins.type[_T]) -> _T:
-        """The content, for a caller who knows its kind."""
-        return content_as(self.content, kind, "Entry", self.seq)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The entry as plain values, for JSON output."""
-        return {**_content(self), "hash": self.hash}
-
-
-class Break(NamedTuple):
-    """A line at which a chain fails verification."""
-
-    chain: str
-    line: int
-    problem: str
-
-    @property
-    def torn(self) -> bool:
-        """Whether a writer was interrupted in the last line; complete entries are not affected."""
-        return self.problem == _TORN
-
-    @property
-    def other_version(self) -> bool:
-        """Whether another version of donewhen wrote the line in a format that this version can't use."""
-        return self.problem.startswith((_NEWER, _FIRST_FORMAT))
-
-    @property
-    def next_step(self) -> str:
-        """What to do about it."""
-        if self.problem.startswith(_NEWER):
-            return "Update donewhen, then audit again. Don't edit the file."
-        if self.problem == _FIRST_FORMAT:
-            return "Keep the file: move .donewhen/ledger out of the project, then have a person agree again."
-        return "Restore the file from version control."
-
-
-class Chain(NamedTuple):
-    """The readable entries of a chain, and the lines that fail verification."""
-
-    entries: tuple[Entry, ...]
-    breaks: tuple[Break, ...]
-
-    @property
-    def whole(self) -> bool:
-        """Whether every complete line passes verification; an incomplete last line doesn't count."""
-        return all(failure.torn for failure in self.breaks)
-
-    @property
-    def head(self) -> str | None:
-        """The hash of the last entry."""
-        return self.entries[-1].hash if self.entries else None
-
-    def latest(self, *kinds: EventKind) -> Entry | None:
-        """The newest entry of these kinds."""
-        return next((entry for entry in reversed(self.entries) if entry.type in kinds), None)
 
 
 class OpenChains:
@@ -220,7 +105,7 @@ class Ledger:
 
     def append(self, chain: str, kind: EventKind, data: Mapping[str, Any], by: Actor) -> Entry:
         """Append an event and flush it to disk. An incomplete last line is moved to a ``.torn`` file first."""
-        if kind not in _KINDS:
+        if kind not in KINDS:
             raise LedgerError(f"Unknown ledger event: {kind!r}.")
         path = self.path_of(chain)
         files = self._files or OpenChains()
@@ -283,7 +168,7 @@ class Ledger:
             return None
         entry = parse_entry(line)
         if isinstance(entry, str):
-            newer = entry.startswith(_NEWER)
+            newer = entry.startswith(NEWER)
             raise LedgerError(
                 f"The last entry of the chain can't be read: {entry}."
                 if newer
@@ -294,56 +179,6 @@ class Ledger:
                 else "Run donewhen audit; restore the file from version control.",
             )
         return entry
-
-
-def verify_chain(chain: str, content: bytes) -> Chain:
-    """Check that every line of a chain is complete, in sequence, linked to the line before, and matches its hash."""
-    return _verify_lines(chain, content, Chain((), ()), 0)
-
-
-def _verify_lines(chain: str, content: bytes, earlier: Chain, count: int) -> Chain:
-    """Verify the lines that follow the first ``count`` lines of a chain, which were verified ``earlier``."""
-    with _without_collector():
-        return _verified(chain, content, earlier, count)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Pause the cyclic garbage collector: entries have no cycles, and it would go through all of them repeatedly."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            if gc.get_freeze_count() == 0:
-                # Moves the new objects to the oldest generation, so that they are not gone through now either.
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
-
-
-def _verified(chain: str, content: bytes, earlier: Chain, count: int) -> Chain:
-    entries: list[Entry] = [*earlier.entries]
-    breaks: list[Break] = [*earlier.breaks]
-    lines = content.split(b"\n")
-    previous = entries[-1] if entries else None
-    for number, line in enumerate(lines[:-1], count + 1):
-        entry = parse_entry(line)
-        if isinstance(entry, str):
-            breaks.append(Break(chain, number, entry))
-            continue
-        if entry.seq != number:
-            breaks.append(Break(chain, number, f"expected sequence number {number}, found {entry.seq}"))
-        if number == 1 and entry.prev is None:
-            breaks.append(Break(chain, number, _FIRST_FORMAT))
-        elif entry.prev != (previous.hash if previous else first_link(chain)):
-            breaks.append(Break(chain, number, "its hash link does not match the line before it"))
-        entries.append(entry)
-        previous = entry
-    if lines[-1]:
-        breaks.append(Break(chain, count + len(lines), _TORN))
-    return Chain(tuple(entries), tuple(breaks))
 
 
 class _VerifiedChains:
@@ -361,7 +196,7 @@ class _VerifiedChains:
         if not content.startswith(known):
             known, verified = nothing
         unchanged = len(known) == len(content)
-        chain = verified if unchanged else _verify_lines(name, content[len(known) :], verified, known.count(b"\n"))
+        chain = verified if unchanged else verify_lines(name, content[len(known) :], verified, known.count(b"\n"))
         if content.endswith(b"\n"):
             self._keep(path, content, chain)
         return chain
@@ -379,95 +214,11 @@ class _VerifiedChains:
 _VERIFIED = _VerifiedChains()
 
 
-def first_link(chain: str) -> str:
-    """The link of a first entry: a hash of the chain's name, so that one chain can't be passed off as another."""
-    return digest(f"donewhen chain {chain}".encode())
-
-
-def parse_entry(line: bytes) -> Entry | str:
-    """Parse a line; return the entry, or what is wrong with it."""
-    if len(line) > LEDGER_LINE.bytes:
-        return f"the line has {too_large_text(len(line), LEDGER_LINE)}"
-    try:
-        row, fast = _decode_row(line)
-    except (ValueError, RecursionError):
-        return "the line is not JSON"
-    if not isinstance(row, dict):
-        return "the line does not have the fields of an entry"
-    version = row.get("v", 1)
-    if type(version) is int and version > FORMAT:
-        return f"{_NEWER} (format {version}, this version reads up to {FORMAT})"
-    if row.keys() - {"v"} != _FIELDS:
-        return "the line does not have the fields of an entry"
-    try:
-        by = Actor(str(row["by"]["name"]), row["by"]["kind"])
-    except (KeyError, TypeError):
-        return "the line does not name an actor"
-    if (
-        type(row["seq"]) is not int
-        or type(version) is not int
-        or version < (2 if "v" in row else 1)
-        or not isinstance(row["data"], dict)
-        or not isinstance(row["type"], str)
-        or row["type"] not in _KINDS
-        or str(by.kind) not in _APPROVERS
-    ):
-        return "the line has a value of the wrong type, or an unknown event or actor kind"
-    if not _is_as_written(line, row, fast=fast):
-        return "the entry was changed after it was written"
-    try:
-        kind = cast(EventKind, row["type"])
-        return Entry(row["seq"], row["prev"], kind, row["at"], by, row["data"], row["hash"], version)
-    except NewerVersionError as error:
-        return f"{_NEWER} ({error})"
-    except msgspec.ValidationError as error:
-        return f"the content of the {row['type']!r} event is invalid: {error}"
-
-
-def _decode_row(line: bytes) -> tuple[Any, bool]:
-    """The value of a line, and whether the fast encoder writes it back as it is, which shows that it is canonical."""
-    # The fast decoder is right about whatever its encoder writes back; the slow one decides about the rest, such as
-    # numbers with many digits.
-    try:
-        row = _DECODER.decode(line)
-        if _ENCODER.encode(row) == line:
-            return row, True
-    except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        pass
-    return json.loads(line), False
-
-
-def _is_as_written(line: bytes, row: dict[str, Any], *, fast: bool) -> bool:
-    """Whether a line is canonical JSON and has the hash of its other fields."""
-    if row["by"].keys() != _ACTOR_FIELDS or not isinstance(row["by"]["name"], str):
-        return False
-    if fast:
-        return bool(row["hash"] == digest(_without_hash(line, row)))
-    content = {name: value for name, value in row.items() if name != "hash"}
-    try:
-        return bool(canonical_json(row) == line and row["hash"] == digest(canonical_json(content)))
-    except (ValueError, RecursionError):
-        # Python's parser accepts numbers and characters that are not valid JSON.
-        return False
-
-
-def _without_hash(line: bytes, row: dict[str, Any]) -> bytes:
-    """The canonical JSON of the other fields of a canonical line."""
-    # Cut out of the line, which is faster than encoding again. Keys are sorted, so the hash is followed by prev, seq,
-    # type and v. None of these can contain the pattern: its quotation marks would be escaped in a string.
-    if isinstance(row["hash"], str) and isinstance(row["prev"], str):
-        pattern = f',"hash":"{row["hash"]}"'.encode()
-        start = line.rfind(pattern + b',"prev":')
-        if start > 0:
-            return line[:start] + line[start + len(pattern) :]
-    return _ENCODER.encode({name: value for name, value in row.items() if name != "hash"})
-
-
 def _new_entry(chain: str, last: Entry | None, kind: EventKind, at: str, by: Actor, data: Mapping[str, Any]) -> Entry:
     seq, prev = (1, first_link(chain)) if last is None else (last.seq + 1, last.hash)
     try:
         entry = Entry(seq, prev, kind, at, by, data, "")
-        return replace(entry, hash=digest(canonical_json(_content(entry))))
+        return replace(entry, hash=digest(canonical_json(unhashed_fields(entry))))
     except (TypeError, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise LedgerError(f"The event {kind!r} can't be written: {error}.") from error
 
@@ -479,19 +230,6 @@ def _verified_line(entry: Entry) -> bytes:
     if isinstance(problem, str):
         raise LedgerError(f"The event {entry.type!r} can't be written: {problem}.")
     return line
-
-
-def _content(entry: Entry) -> dict[str, Any]:
-    version = {} if entry.format == 1 else {"v": entry.format}
-    return {
-        **version,
-        "seq": entry.seq,
-        "prev": entry.prev,
-        "type": entry.type,
-        "at": entry.at,
-        "by": {"name": entry.by.name, "kind": entry.by.kind},
-        "data": dict(entry.data),
-    }
 
 
 def _last_line(descriptor: int) -> tuple[bytes | None, bytes]:

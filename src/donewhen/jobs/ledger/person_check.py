@@ -19,7 +19,7 @@ from donewhen.jobs.ledger.approval import (
     person_at_terminal,
     unproved_actor,
 )
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 
 _WORDS = (
     "amber", "anchor", "apple", "arrow", "birch", "bread", "brick", "cedar", "chalk", "cloud", "coral", "crane",

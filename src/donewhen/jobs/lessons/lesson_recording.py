@@ -10,7 +10,7 @@ from donewhen.foundation.errors import UsageError
 from donewhen.foundation.notices import notify
 from donewhen.foundation.secrets import redact_secrets
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.lessons.lesson_file import (
     TITLE,
     Lesson,

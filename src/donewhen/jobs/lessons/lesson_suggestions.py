@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.plain_text import shorten
-from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.lessons.lesson_file import Lesson, LessonError, one_paragraph, read_lessons, words_in
 from donewhen.jobs.lessons.lesson_index import refresh_lesson_index
 from donewhen.jobs.lessons.lesson_search import LessonMatch, LessonQuery, query_words, rank_lessons

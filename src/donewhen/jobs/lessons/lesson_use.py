@@ -9,8 +9,8 @@ from typing import NamedTuple
 from donewhen import __version__
 from donewhen.foundation.size_limits import LEDGER_CHAIN
 from donewhen.jobs.board.file_index import FileIndex
+from donewhen.jobs.ledger.entries import Entry, verify_chain
 from donewhen.jobs.ledger.entry_content import LessonNote, Started
-from donewhen.jobs.ledger.ledger import Entry, verify_chain
 from donewhen.jobs.lessons.lesson_file import Lesson, LessonError, find_same_lesson, read_lessons
 from donewhen.jobs.plan.criteria import is_placeholder
 from donewhen.jobs.plan.workspace import Workspace

@@ -16,8 +16,8 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.files import read_limited, sweep_temporary_files
 from donewhen.foundation.locks import locked
 from donewhen.foundation.size_limits import STATE
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import LessonNote
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.writing import Writing, operation, writing

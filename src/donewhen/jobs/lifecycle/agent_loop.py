@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from donewhen.foundation.process import CommandResult, run_command
 from donewhen.jobs.gates.job_view import view_job
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.promise import Promise, promise_of
 from donewhen.jobs.lifecycle.start import start_job

@@ -22,9 +22,9 @@ from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.gates.facts import Facts, facts_of
 from donewhen.jobs.gates.job_view import completion_in, plan_note, state_of
 from donewhen.jobs.ledger.approval import Approval, Policy
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.entry_content import Completed, Files, JudgeRun, Overridden
 from donewhen.jobs.ledger.gate_results import GateCode
-from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.lessons.lesson_recording import finish_interrupted_capture_if_possible
 from donewhen.jobs.lifecycle.invalidation import InvalidatedJob, invalidate_jobs
 from donewhen.jobs.lifecycle.promise import Promise, promise_of

@@ -11,7 +11,7 @@ from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.gates.job_view import JobView, view_job
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle.completion import evaluation_data, evaluation_fields
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.snapshot import snapshot_of

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from donewhen.jobs.board.survey import Survey, survey_jobs
 from donewhen.jobs.board.validity import ValidityChecker
 from donewhen.jobs.ledger.approval import Approval, Policy
-from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from donewhen.jobs.board.validity import ValidityChecker
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entries import Chain, Entry
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.ledger.ledger import Chain, Entry
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
 

@@ -10,7 +10,7 @@ from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.evidence.requirements import VERIFICATION
 from donewhen.jobs.gates.evidence_status import evidence_statuses
 from donewhen.jobs.ledger.approval import Approval, unproved_actor
-from donewhen.jobs.ledger.ledger import Actor, Entry
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.writing import writing

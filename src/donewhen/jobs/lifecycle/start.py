@@ -19,8 +19,8 @@ from donewhen.jobs.gates.budget_gate import budget_gate
 from donewhen.jobs.gates.dependency_gate import dependency_reasons
 from donewhen.jobs.gates.facts import Facts, facts_of
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
-from donewhen.jobs.ledger.ledger import Actor, Entry
 from donewhen.jobs.lessons.lesson_recording import finish_interrupted_capture_if_possible
 from donewhen.jobs.lessons.lesson_search import LessonMatch
 from donewhen.jobs.lessons.lesson_suggestions import lessons_for, plan_with_lessons

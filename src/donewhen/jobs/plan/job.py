@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.jobs.ledger.ledger import CHAIN_NAME
+from donewhen.jobs.ledger.entries import CHAIN_NAME
 from donewhen.jobs.ledger.terms_content import Stakes as Stakes
 from donewhen.jobs.ledger.terms_content import TruthMode as TruthMode
 from donewhen.jobs.plan.criteria import Criterion, MarkdownSection, find_section, read_criteria

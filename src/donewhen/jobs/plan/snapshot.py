@@ -17,7 +17,8 @@ from donewhen.config.loader import load
 from donewhen.config.settings import Settings
 from donewhen.foundation.canonical import digest
 from donewhen.foundation.size_limits import SizeLimit
-from donewhen.jobs.ledger.ledger import Chain, Ledger
+from donewhen.jobs.ledger.entries import Chain
+from donewhen.jobs.ledger.ledger import Ledger
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.workspace import FROM_SETTINGS, Key, Workspace

@@ -16,9 +16,9 @@ from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.contract.agreement import Seal, current_seal, seals_in
 from donewhen.jobs.contract.terms import criterion_term
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import Completed
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.ledger.terms_content import JobTerms, plain_terms
 from donewhen.jobs.plan.criteria import Criterion
 from donewhen.jobs.receipts.attested_criteria import (

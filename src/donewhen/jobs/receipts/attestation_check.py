@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.canonical import canonical_json
 from donewhen.jobs.contract.inputs import hash_file
+from donewhen.jobs.ledger.entries import Chain, verify_chain
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
-from donewhen.jobs.ledger.ledger import Chain, verify_chain
 from donewhen.jobs.receipts.attestation import AttestationError, statement_of
 from donewhen.jobs.receipts.attestation_file import Attestation, Subject
 from donewhen.jobs.receipts.dsse import check_signers

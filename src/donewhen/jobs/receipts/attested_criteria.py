@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from donewhen.foundation.secrets import redact_secrets
 from donewhen.jobs.ledger.approval import Policy, is_approval
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import CommandRun, Completed, FileCheck, JudgeRun, Overridden, Ran, SignedOff
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.criteria import Criterion
 
 

@@ -14,9 +14,9 @@ from donewhen.foundation.secrets import redact_secrets
 from donewhen.jobs.contract.agreement import approval_policy, job_agreement, project_agreement
 from donewhen.jobs.contract.inputs import output_manifest
 from donewhen.jobs.contract.terms import criterion_term
+from donewhen.jobs.ledger.entries import Chain, Entry
 from donewhen.jobs.ledger.entry_content import Completed
 from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.ledger.ledger import Chain, Entry
 from donewhen.jobs.lifecycle.promise import InvalidCompletion, current_completion
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace

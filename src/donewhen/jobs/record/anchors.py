@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.git import git
-from donewhen.jobs.ledger.ledger import Chain, Entry
+from donewhen.jobs.ledger.entries import Chain, Entry
 from donewhen.jobs.plan.workspace import Workspace
 
 TRAILER = "Donewhen-Head"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.ledger.entries import Entry
 
 _MAX_KEPT = 4
 _MIN_ENTRIES = 1000

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from donewhen.jobs.ledger.approval import Policy, is_approval
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import (
     Completed,
     Decided,
@@ -17,7 +18,6 @@ from donewhen.jobs.ledger.entry_content import (
     Refused,
     Started,
 )
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.record.entry_memo import EntryMemo
 from donewhen.jobs.record.projection import adopted_fields
 

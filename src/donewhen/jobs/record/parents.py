@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from donewhen.jobs.ledger.approval import Approval, Policy
-from donewhen.jobs.ledger.ledger import Actor, EventKind
+from donewhen.jobs.ledger.entries import Actor, EventKind
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import PLAN, Workspace

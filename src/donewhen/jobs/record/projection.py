@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from donewhen.jobs.ledger.ledger import Entry
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.record.entry_memo import EntryMemo
 

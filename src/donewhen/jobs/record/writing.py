@@ -18,7 +18,8 @@ from typing import Any
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.notices import notify
 from donewhen.jobs.ledger.approval import Approval, signature
-from donewhen.jobs.ledger.ledger import Chain, Entry, EventKind, Ledger, OpenChains, first_link
+from donewhen.jobs.ledger.entries import Chain, Entry, EventKind, first_link
+from donewhen.jobs.ledger.ledger import Ledger, OpenChains
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job, missing_fields

@@ -11,8 +11,8 @@ from donewhen.jobs.contract.agreement import Seal, location_of_change
 from donewhen.jobs.contract.mission_folders import mission_folders
 from donewhen.jobs.contract.terms import TermsChange, compare_terms, job_terms, project_terms
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.ledger.terms_content import JobTerms, ProjectTerms
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.job import Job, read_job

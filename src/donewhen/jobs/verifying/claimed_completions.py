@@ -8,8 +8,8 @@ from donewhen.jobs.contract.agreement import current_seal
 from donewhen.jobs.evidence.commands import newest_run
 from donewhen.jobs.evidence.requirements import requirements_of
 from donewhen.jobs.ledger.approval import Policy
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import Completed, Ran
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 
 _GATES = frozenset({"agreement", "budget", "dependency", "truth", "reward"})

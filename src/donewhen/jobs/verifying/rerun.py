@@ -26,8 +26,8 @@ from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence
 from donewhen.jobs.gates.facts import Facts, chain_problems, facts_of
 from donewhen.jobs.gates.suites import SuiteFact, compare_suites, test_outcomes
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval, unproved_actor
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import CommandRun, SignedOff
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.writing import operation, writing

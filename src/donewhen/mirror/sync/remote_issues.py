@@ -9,8 +9,8 @@ from typing import NamedTuple
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.issues.issue_text import begin_mark
 from donewhen.jobs.issues.mirror_status import expected_issue_of, mirrored_to, newest_mirror_entry, waves_of
+from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import Mirrored
-from donewhen.jobs.ledger.ledger import Entry
 from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.mirror.http.errors import GoneError

@@ -10,7 +10,7 @@ from donewhen.foundation.locks import locked
 from donewhen.jobs.issues.issue_text import IssueContent, begin_mark
 from donewhen.jobs.issues.mirror_status import waves_of
 from donewhen.jobs.ledger.approval import Approval
-from donewhen.jobs.ledger.ledger import Actor
+from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.writing import writing
