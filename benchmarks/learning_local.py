@@ -12,6 +12,7 @@ import random
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -108,7 +109,7 @@ def _real(model: Model, choice: str, path: Path, folder: Path) -> None:
     learnt = _learnt(mission, model)
     _header(f"{path.stem}, {len(lines)} tickets, texts cut to {CUT} characters", learnt)
     _taught(learnt)
-    without = mission._replace(settings=msgspec.structs.replace(mission.settings, trial="off"))
+    without = replace(mission, settings=msgspec.structs.replace(mission.settings, trial="off"))
     untried = _learnt(without, model)
     _row("after learning, no trial", untried.now, untried)
     counted = learnt.baseline("word_counts")

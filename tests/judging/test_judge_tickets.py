@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -140,5 +141,5 @@ def test_options_replace_settings_for_one_call(mission: Mission) -> None:
     assert off.settings.trial == "off"
     assert with_options(off, trial=False).settings.trial == "off"
     assert with_options(off, trial=True).settings.trial == Trial()
-    own = mission._replace(settings=with_options(mission).settings)
+    own = replace(mission, settings=with_options(mission).settings)
     assert with_options(own, trial=True).settings.trial == mission.settings.trial

@@ -7,6 +7,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -253,7 +254,7 @@ def verdict_on(key: str, verdict: Binary | None, passes: int, fails: int, malfor
 
 
 def with_settings(mission: Mission, **tables: Any) -> Mission:
-    return mission._replace(settings=msgspec.structs.replace(mission.settings, **tables))
+    return replace(mission, settings=msgspec.structs.replace(mission.settings, **tables))
 
 
 # A simulation: a world whose rules are known, so that it can be told whether they were found.

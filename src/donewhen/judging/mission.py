@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +25,8 @@ from donewhen.models.roles import Decode
 MISSION_FILE = "mission.toml"
 
 
-class Mission(NamedTuple):
+@dataclass(frozen=True)
+class Mission:
     """A mission, read from its folder."""
 
     folder: Path
@@ -75,7 +77,7 @@ class Mission(NamedTuple):
 
     def able_to_judge(self) -> Mission:
         """A copy with its override functions loaded."""
-        return self._replace(overrides=load_overrides(self.settings.overrides, self.folder))
+        return replace(self, overrides=load_overrides(self.settings.overrides, self.folder))
 
     def guidance(self) -> Guidance:
         """The current guidance, or the initial guidance if nothing was learned yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -31,4 +32,4 @@ def with_options(
     if calls is not None:
         given["budget"] = msgspec.structs.replace(settings.budget, calls=calls)
     changed = {name: value for name, value in given.items() if value is not None}
-    return mission._replace(settings=msgspec.structs.replace(settings, **changed))
+    return replace(mission, settings=msgspec.structs.replace(settings, **changed))

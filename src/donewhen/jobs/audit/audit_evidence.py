@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from donewhen.foundation.canonical import digest
 from donewhen.jobs.evidence.records import (
@@ -27,7 +27,8 @@ _READERS: Mapping[str, Callable[[EvidenceStore, str], object]] = {
 }
 
 
-class EvidenceProblem(NamedTuple):
+@dataclass(frozen=True)
+class EvidenceProblem:
     """A problem with something in the evidence store."""
 
     code: FindingCode

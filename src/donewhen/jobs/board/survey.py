@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,7 +81,8 @@ class JobRecord(NamedTuple):
     """What the ledger says about its state."""
 
 
-class Survey(NamedTuple):
+@dataclass(frozen=True)
+class Survey:
     """All jobs, and the problems found."""
 
     project: Project

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -28,7 +29,8 @@ class DependencyFact(NamedTuple):
     why: str = ""
 
 
-class Validity(NamedTuple):
+@dataclass(frozen=True)
+class Validity:
     """The state of a job as a dependency; ``chain`` is the path to the job that fails."""
 
     state: DependencyState

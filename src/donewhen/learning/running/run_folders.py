@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Container, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -234,7 +234,7 @@ def _with_settings(mission: Mission, manifest: Mapping[str, Any], folder: Path) 
         settings = msgspec.convert(manifest.get("settings"), MissionFile)
     except msgspec.ValidationError as error:
         raise RunError(f"The run's settings are invalid: {error}.", where=str(folder)) from error
-    return mission._replace(settings=settings, overrides=load_overrides(settings.overrides, mission.folder))
+    return replace(mission, settings=settings, overrides=load_overrides(settings.overrides, mission.folder))
 
 
 def _check_splits(mission: Mission, model: Model, splits: Splits) -> None:
