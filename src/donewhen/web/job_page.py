@@ -79,7 +79,7 @@ def job_page(request: PageRequest) -> PageContent:
     evaluation = view.evaluation
     chain = workspace.ledger.read(job.id)
     by_id = {job_record.id: job_record for job_record in survey.jobs}
-    limit = len(chain.entries) if request.query.get("all") else _EVENTS
+    limit = len(view.entries) if request.query.get("all") else _EVENTS
     values: dict[str, Any] = {
         "job": job,
         "record": record,
@@ -93,15 +93,15 @@ def job_page(request: PageRequest) -> PageContent:
         "components": evaluation.score.components,
         "titles": TITLES,
         "contracts": tuple(_contract(proposal) for proposal in agreement_proposals(workspace, [job])),
-        "runs": evidence_views(workspace, chain.entries, view.evidence, _RUNS),
-        "run_count": sum(entry.type == "ran" for entry in chain.entries),
+        "runs": evidence_views(workspace, view.entries, view.evidence, _RUNS),
+        "run_count": sum(entry.type == "ran" for entry in view.entries),
         "before": [
             Neighbour(dependency.id, by_id.get(dependency.id), dependency.state, dependency.why)
             for dependency in view.facts.dependencies
         ],
         "after": [Neighbour(dependent.id, dependent) for dependent in survey.jobs if job.id in dependent.depends_on],
-        "events": [EventView(entry, entry_text(entry)) for entry in reversed(chain.entries[-limit:])],
-        "event_count": len(chain.entries),
+        "events": [EventView(entry, entry_text(entry)) for entry in reversed(view.entries[-limit:])],
+        "event_count": len(view.entries),
         "breaks": chain.breaks,
         "promise": _promise(workspace, view.history, job.id),
         "waiting": view.history.waiting,

@@ -103,12 +103,8 @@ class JobView:
 
 def view_job(workspace: Workspace, job: Job) -> JobView:
     """Evaluate the gates of a job now. Runs and writes nothing."""
-    return view_of(workspace, facts_of(workspace, job))
-
-
-def view_of(workspace: Workspace, facts: Facts, evaluation: Evaluation | None = None) -> JobView:
-    """The view of a job whose facts have been read, and maybe evaluated."""
-    evaluation = evaluate(facts) if evaluation is None else evaluation
+    facts = facts_of(workspace, job)
+    evaluation = evaluate(facts)
     completion = completion_in(workspace, facts)
     return JobView(facts, evaluation, completion, state_of(facts, evaluation, done=completion is not None))
 
