@@ -20,14 +20,15 @@ import pytest
 # The kits here and in the rooms are imported by their names.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from donewhen_kit import examples, git_command, quiet_environment, run_main, run_process
 
 pytest_plugins = ["sentences"]
 
 # What hypothesis tries where a test does not say how much.
-settings.register_profile("donewhen", max_examples=examples(100))
+# Whether making examples is slow says something about the machine.
+settings.register_profile("donewhen", max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("donewhen")
 
 # A CI system is part of the environment that evidence is bound to. Which tests are in one, they say themselves.

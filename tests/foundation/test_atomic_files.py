@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import resource
@@ -18,7 +19,6 @@ from pathlib import Path
 import pytest
 
 import donewhen
-import donewhen.foundation.files as files_module
 from donewhen.foundation.files import replace_in_directory, sweep_temporary_files, write_atomically
 from sentences import assert_sentences
 
@@ -410,16 +410,16 @@ def test_only_our_own_regular_files_are_swept(tmp_path: Path) -> None:
 def test_a_temporary_file_that_was_swept_before_its_lock_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, swept = files_module.fcntl.flock, []
+    real, swept = fcntl.flock, []
 
     def late(descriptor: int, operation: int) -> None:
-        if not swept and operation == files_module.fcntl.LOCK_EX:
+        if not swept and operation == fcntl.LOCK_EX:
             (name,) = names_in(tmp_path)
             swept.append(name)
             (tmp_path / name).unlink()
         real(descriptor, operation)
 
-    monkeypatch.setattr(files_module.fcntl, "flock", late)
+    monkeypatch.setattr(fcntl, "flock", late)
     write_atomically(tmp_path / "a", b"new")
     assert len(swept) == 1
     assert (names_in(tmp_path), (tmp_path / "a").read_bytes()) == (["a"], b"new")
@@ -430,6 +430,6 @@ def test_a_folder_that_can_not_be_swept_can_be_written_to(tmp_path: Path, monkey
         raise PermissionError
 
     (tmp_path / STRAY).write_bytes(b"half")
-    monkeypatch.setattr(files_module.fcntl, "flock", refused)
+    monkeypatch.setattr(fcntl, "flock", refused)
     write_atomically(tmp_path / "a", b"new")
     assert names_in(tmp_path) == [STRAY, "a"]

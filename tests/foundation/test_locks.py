@@ -14,12 +14,20 @@ from pathlib import Path
 
 import pytest
 
+import donewhen.foundation.current_command as current_command_module
 import donewhen.foundation.locks as locks_module
 from donewhen.foundation.current_command import current_command, name_command
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.locks import LockedError, locked, locked_folder
 from donewhen.foundation.notices import notices_to
 from sentences import assert_sentences
+
+
+@pytest.fixture(autouse=True)
+def _no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process that runs no verb, whatever this one has run before."""
+    monkeypatch.setattr(current_command_module, "_command", contextvars.ContextVar("command", default=None))
+
 
 HOLD = """
 import sys

@@ -335,7 +335,7 @@ KINDS = (
     Kind("forged", "`status: done` was typed into the plan", forged, "tampered", "record_tampered", AUDIT),
     Kind("broken", "an entry of the ledger was changed", broken_chain, "record_broken", "record_broken", AUDIT),
     Kind(
-        "newer", "a newer version of donewhen wrote the ledger", newer_version, "record_broken", "record_broken", AUDIT
+        "newer", "a newer version of donewhen wrote the ledger", newer_version, "record_broken", "other_version", AUDIT
     ),
     Kind("cancelled", "cancelled by a person", cancelled, "cancelled", "cancelled", READY),
     Kind("done", "done", lambda stage: stage.done("Done"), "done", None, READY),

@@ -185,7 +185,7 @@ def test_a_log_that_somebody_holds_for_too_long_is_left_alone(bench: Bench, monk
     with locked(bench.workspace.folder / "state" / "locks" / "execution-log.lock"):
         problem = log_run(bench.workspace, RUN)
     assert problem is not None
-    assert problem.startswith("jobs/logs/execution.jsonl: process ")
+    assert problem.startswith("jobs/logs/execution.jsonl: The lock is held by process ")
 
 
 def test_no_verdict_reads_it(bench: Bench) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.config.project_hooks import are_hooks_disabled
+from donewhen.config.project_hooks import file_disabling_hooks
 from donewhen.foundation.errors import ExitCode
 from donewhen.foundation.size_limits import EVIDENCE, HOOK_FILE, LEDGER_LINE, PLAN_FILE, SETTINGS, SizeLimit
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.evidence.store import EvidenceStore
-from donewhen.jobs.ledger import ledger as ledger_module
+from donewhen.jobs.ledger import entries as entries_module
 from donewhen.jobs.ledger.entries import Actor, verify_chain
 from donewhen.jobs.ledger.ledger import Ledger, LedgerError
 from donewhen.jobs.plan.creating import add_job, create_project
@@ -88,9 +88,9 @@ def test_a_settings_file_of_a_runtime_that_is_too_large_counts_as_one_that_disab
     path = tmp_path / ".claude" / "settings.local.json"
     path.parent.mkdir()
     path.write_text("{}")
-    assert not are_hooks_disabled(tmp_path)
+    assert not file_disabling_hooks(tmp_path)
     os.truncate(path, HOOK_FILE.bytes + 1)
-    assert are_hooks_disabled(tmp_path)
+    assert file_disabling_hooks(tmp_path)
 
 
 def test_an_entry_that_is_too_large_is_not_written_and_not_read(
@@ -100,7 +100,7 @@ def test_an_entry_that_is_too_large_is_not_written_and_not_read(
     ledger.append("WI-1", "started", {"outputs": {"a": "x" * 2000}}, BOT)
     content = (tmp_path / "ledger" / "WI-1.jsonl").read_bytes()
     assert verify_chain("WI-1", content).breaks == ()
-    monkeypatch.setattr(ledger_module, "LEDGER_LINE", LEDGER_LINE._replace(bytes=1000))
+    monkeypatch.setattr(entries_module, "LEDGER_LINE", LEDGER_LINE._replace(bytes=1000))
     (failure,) = verify_chain("WI-1", content).breaks
     assert_sentences(failure.problem)
     with pytest.raises(LedgerError) as caught:

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
+import donewhen.jobs.ledger.entries as entries_module
 import donewhen.jobs.ledger.ledger as ledger_module
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.locks import LockedError, locked
@@ -456,14 +457,14 @@ def test_a_chain_is_verified_once_and_then_only_its_new_lines(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed: list[bytes] = []
-    parse = ledger_module.parse_entry
+    parse = entries_module.parse_entry
 
     def counted(line: bytes) -> Entry | str:
         parsed.append(line)
         return parse(line)
 
     entries = three(ledger)
-    monkeypatch.setattr(ledger_module, "parse_entry", counted)
+    monkeypatch.setattr(entries_module, "parse_entry", counted)
     assert [ledger.read("WI-1").entries for _ in range(3)] == [tuple(entries)] * 3
     assert len(parsed) == 3
     entries.append(ledger.append("WI-1", "ran", {}, ME))

@@ -141,7 +141,7 @@ def test_everything_that_shows_many_jobs_says_the_same(project: Project, kind: K
     line = next(line for line in project.cli("status", "--all").splitlines() if line.startswith(f"  {job.id} "))
     assert line.split()[1] == expected[0]
     assert finished or line.endswith(f"(next: {expected[2]})")
-    assert card_of(project, job) == (None if finished else (expected[0], expected[2]))
+    assert live_row_of(project, job) == expected
 
 
 @pytest.mark.parametrize("kind", WRITTEN, ids=[kind.name for kind in WRITTEN])
@@ -170,24 +170,27 @@ def page_of(project: Project, job: Job) -> Words:
     return found[1].replace(" ", "_"), found[2], html.unescape(found[3])
 
 
-def card_of(project: Project, job: Job) -> tuple[str, str] | None:
-    """What the card of a job says on the board."""
+def live_row_of(project: Project, job: Job) -> tuple[str, str | None, str]:
+    """What the served board gets about a job."""
     pytest.importorskip("jinja2")
-    from donewhen.web.board_page import board_page
+    from donewhen.web.board_page import live_board
 
-    text = _rendered(project, board_page, q=job.id)
-    found = re.search(r'<p class="next" dir="auto">([^:<]*): <code>([^<]*)</code></p>', text)
-    return None if found is None else (found[1].replace(" ", "_"), html.unescape(found[2]))
+    row = live_board(_request(project)).board.jobs[job.id]
+    return row.state, row.code or None, row.next_command
 
 
-def _rendered(project: Project, make: Callable[[Any], Any], job: str = "", q: str = "") -> str:
+def _request(project: Project, job: str = "") -> Any:
     from donewhen.web.file_watch import TOPICS
     from donewhen.web.page_request import PageRequest, Surveys
     from donewhen.web.project_folder import ProjectFolder
+
+    return PageRequest(ProjectFolder(project.stage.root), {"job": job}, {}, (1,) * len(TOPICS), Surveys())
+
+
+def _rendered(project: Project, make: Callable[[Any], Any], job: str = "") -> str:
     from donewhen.web.rendering import render_template
 
-    place = ProjectFolder(project.stage.root)
-    page = make(PageRequest(place, {"job": job}, {"q": q}, (1,) * len(TOPICS), Surveys()))
+    page = make(_request(project, job))
     return render_template(page.template, {"base": "", "csrf": "", "person": "", "why_not": "", **page.values})
 
 

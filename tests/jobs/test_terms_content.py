@@ -22,7 +22,7 @@ from donewhen.jobs.contract.agreement import agree, agreement_proposals, approva
 from donewhen.jobs.contract.terms import compare_terms, terms_hash
 from donewhen.jobs.gates.evaluation import evaluate
 from donewhen.jobs.gates.facts import facts_of
-from donewhen.jobs.ledger import ledger as ledger_module
+from donewhen.jobs.ledger import entries as entries_module
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor, verify_chain
 from donewhen.jobs.ledger.entry_content import Agreed, TermsDecided, decode_content
@@ -327,7 +327,7 @@ def test_an_error_in_our_own_code_is_not_reported_as_invalid_data(
 
     line = (shop.folder / "ledger" / f"{shop.project().id}.jsonl").read_bytes()
     with monkeypatch.context() as patched, pytest.raises(error, match="ours"):
-        patched.setattr(ledger_module, "decode_content", fail)
+        patched.setattr(entries_module, "decode_content", fail)
         verify_chain(shop.project().id, line)
     with monkeypatch.context() as patched, pytest.raises(error, match="ours"):
         patched.setattr(agreement_module, "compare_terms", fail)

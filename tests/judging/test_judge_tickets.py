@@ -14,13 +14,13 @@ import pytest
 from donewhen.foundation.errors import ExitCode
 from donewhen.judging.guidance import GuidanceChange, GuidanceError
 from donewhen.judging.guidance_choice import choose_guidance, guidance_of_step
-from donewhen.judging.judge_tickets import VerdictCounts, judge_tickets
 from donewhen.judging.mission import Mission, read_mission
 from donewhen.judging.mission_budget import open_metered_model
 from donewhen.judging.mission_options import with_options
 from donewhen.judging.mission_settings import Trial
 from donewhen.judging.ticket import TicketError
 from donewhen.judging.ticket_input import tickets_in_files, tickets_of_texts
+from donewhen.judging.ticket_judging import VerdictCounts, judge_tickets
 from donewhen.judging.verdict import Verdict
 from donewhen.models.contrast import Contrast, default_rule
 from donewhen.models.metered import BudgetError

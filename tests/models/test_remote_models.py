@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -191,7 +192,7 @@ def test_all_are_answered_by_a_server_that_takes_few_at_a_time(serve: Open) -> N
         return GOOD
 
     refused = threading.Event()
-    served = serve(few, patience=QUICK._replace(tries=60), limit=5000)
+    served = serve(few, patience=replace(QUICK, tries=60), limit=5000)
 
     async def many() -> list[Completion]:
         return await asyncio.gather(*(served.model.roll(rollout(f"ticket {number}")) for number in range(40)))
@@ -210,7 +211,7 @@ def test_a_server_that_stays_busy_is_given_up_with_what_it_said(serve: Open) -> 
 
 
 def test_the_client_does_not_try_again_behind_our_back(serve: Open) -> None:
-    served = serve(Reply("broken", status=500), patience=QUICK._replace(tries=1))
+    served = serve(Reply("broken", status=500), patience=replace(QUICK, tries=1))
     with pytest.raises(ModelError) as caught:
         roll(served)
     assert_sentences(caught.value)
@@ -253,7 +254,7 @@ def test_what_is_no_answer_is_asked_again(serve: Open, broken: Reply) -> None:
 
 
 def test_a_server_that_hangs_is_given_up(serve: Open) -> None:
-    served = serve(*[hanging()] * 2, patience=QUICK._replace(tries=2, timeout=0.1))
+    served = serve(*[hanging()] * 2, patience=replace(QUICK, tries=2, timeout=0.1))
     with pytest.raises(ModelError) as caught:
         roll(served)
     assert "0.1 seconds" in str(caught.value)

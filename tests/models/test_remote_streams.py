@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
 
@@ -180,7 +181,7 @@ def test_a_server_with_too_much_to_do_is_asked_again(serve: Open) -> None:
 
 @pytest.mark.parametrize("silent", [hanging(), Reply(TEXT, pieces=20, midway="silence")], ids=["at once", "midway"])
 def test_a_server_that_falls_silent_is_given_up(serve: Open, silent: Reply) -> None:
-    served = serve(silent, silent, patience=QUICK._replace(tries=2, timeout=0.3))
+    served = serve(silent, silent, patience=replace(QUICK, tries=2, timeout=0.3))
     with pytest.raises(ModelError) as caught:
         propose(served)
     assert "0.3 seconds" in str(caught.value)

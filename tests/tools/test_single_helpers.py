@@ -12,7 +12,8 @@ SOURCE = Path(__file__).parents[2] / "src" / "donewhen"
 ONLY_IN = {
     "JSON without duplicate keys": (r"object_pairs_hook", {"foundation/json_parsing.py"}),
     # The tape of model answers locks the file that it appends to, which a writer before it may have replaced.
-    "file locks": (r"\bflock\(", {"foundation/locks.py", "testing/_tape.py"}),
+    # A temporary file is locked while it is written, so that it is not taken for one that was left behind.
+    "file locks": (r"\bflock\(", {"foundation/locks.py", "foundation/files.py", "testing/_tape.py"}),
     # A server runs until it is stopped; nothing waits for its result.
     "running a coroutine": (r"\basyncio\.run\b", {"foundation/coroutines.py", "web/listener.py"}),
     "dates of HTTP headers": (r"parsedate_to_datetime", {"foundation/retrying.py"}),

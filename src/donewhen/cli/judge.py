@@ -19,12 +19,12 @@ from donewhen.cli._model_budget import budget_finding, max_calls_option, note_un
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.judging.guidance_choice import choose_guidance
-from donewhen.judging.judge_tickets import VerdictCounts, judge_tickets
 from donewhen.judging.mission import MISSION_FILE, read_mission
 from donewhen.judging.mission_budget import open_metered_model
 from donewhen.judging.mission_options import with_options
 from donewhen.judging.ticket import TicketError
 from donewhen.judging.ticket_input import STDIN, is_regular_file, tickets_in_files, tickets_of_texts
+from donewhen.judging.ticket_judging import VerdictCounts, judge_tickets
 from donewhen.judging.verdict import Verdict
 from donewhen.models.metered import BudgetError, Meter, MeteredModel
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -83,6 +82,9 @@ def _is_temporary(entry: os.DirEntry[str]) -> bool:
 def _remove_if_abandoned(directory: int, name: str) -> None:
     """Remove a temporary file unless its writer is alive, which then holds a lock on it."""
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+    # Imported late: a hook that only reads its settings must start fast.
+    import fcntl
+
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.unlink(name, dir_fd=directory)
@@ -159,6 +161,23 @@ def _size_of(stream: IO[bytes]) -> int | None:
 
 def replace_in_directory(directory: int, name: str, data: bytes, *, mode: int = 0o644) -> None:
     """Replace a file in an open directory atomically; an existing file keeps its permissions."""
+    with _replacement(directory, name, mode) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
+    """A file that replaces ``path`` atomically at the end, unless there is an error."""
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with _replacement(directory, path.name, mode) as file:
+            yield file
+    finally:
+        os.close(directory)
+
+
+@contextmanager
+def _replacement(directory: int, name: str, mode: int) -> Iterator[IO[bytes]]:
     with suppress(FileNotFoundError):
         existing = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
         # A symlink's own mode is 0777: the file that replaces it must not become writable for everyone.
@@ -166,7 +185,7 @@ def replace_in_directory(directory: int, name: str, data: bytes, *, mode: int = 
     descriptor, temporary = _create_temporary(directory)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
@@ -181,6 +200,8 @@ def replace_in_directory(directory: int, name: str, data: bytes, *, mode: int = 
 
 def _create_temporary(directory: int) -> tuple[int, str]:
     """Create a temporary file and lock it, so that nobody takes it for one that was left behind."""
+    import fcntl
+
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     while True:
         name = f"{_PREFIX}{os.urandom(_RANDOM_BYTES).hex()}{_SUFFIX}"

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from donewhen.judging.guidance_choice import choose_guidance
     from donewhen.judging.guidance_store import GuidanceStore, Revision
     from donewhen.judging.judge import Judge
-    from donewhen.judging.judge_tickets import VerdictCounts, judge_tickets
     from donewhen.judging.language import Language, find_language
     from donewhen.judging.mission import Mission, MissionCheck, check_mission, read_mission
     from donewhen.judging.mission_budget import open_metered_model
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from donewhen.judging.mission_overrides import Override
     from donewhen.judging.mission_settings import MissionFile
     from donewhen.judging.ticket import Ticket, TicketError, read_tickets
+    from donewhen.judging.ticket_judging import VerdictCounts, judge_tickets
     from donewhen.judging.verdict import Signals, Verdict
     from donewhen.judging.vote import Vote, count_votes
 
@@ -27,8 +27,8 @@ _FILE_OF = {
     "choose_guidance": "guidance_choice",
     "with_options": "mission_options",
     "open_metered_model": "mission_budget",
-    "judge_tickets": "judge_tickets",
-    "VerdictCounts": "judge_tickets",
+    "judge_tickets": "ticket_judging",
+    "VerdictCounts": "ticket_judging",
     "JudgeAnswer": "answer",
     "GuidanceChange": "guidance",
     "Guidance": "guidance",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from donewhen.foundation.errors import UsageError
-from donewhen.foundation.files import write_atomically
+from donewhen.foundation.files import replacing, write_atomically
 from donewhen.foundation.locks import locked_folder
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.competence import first_rule
@@ -135,19 +134,9 @@ def ticket_line(ticket: Ticket) -> bytes:
 
 
 def _write_tickets(path: Path, tickets: Iterable[Ticket]) -> None:
-    temporary = path.with_name(f".donewhen-{os.urandom(8).hex()}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            # As for every temporary file: without the lock it would be taken for one that was left behind.
-            fcntl.flock(file, fcntl.LOCK_EX)
-            for ticket in tickets:
-                file.write(ticket_line(ticket))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        for ticket in tickets:
+            file.write(ticket_line(ticket))
 
 
 @contextmanager
