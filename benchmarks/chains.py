@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from donewhen.foundation.canonical import canonical_json, digest
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.evidence.commands import record_file_check
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor

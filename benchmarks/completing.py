@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.board.views import rebuild_views
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.inputs import output_manifest, upstream_manifest
 from donewhen.jobs.contract.terms import job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.promise import PromiseCheck, verify_promise

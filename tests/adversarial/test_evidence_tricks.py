@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval, person_at_terminal
 from donewhen.jobs.plan.creating import add_job, create_project

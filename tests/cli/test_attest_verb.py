@@ -14,7 +14,7 @@ import pytest
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.foundation.canonical import canonical_json
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.finding_codes import FINDINGS

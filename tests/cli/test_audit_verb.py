@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.terms import terms_hash
 from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.ledger.approval import Approval, person_at_terminal

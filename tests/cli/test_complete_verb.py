@@ -13,7 +13,7 @@ import pytest
 
 from donewhen import cli
 from donewhen.cli import main
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.gates import evaluation
 from donewhen.jobs.ledger.approval import Approval, person_at_terminal
 from donewhen.jobs.plan.creating import add_job, create_project

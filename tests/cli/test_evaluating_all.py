@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, person_at_terminal, unproved_actor
 from donewhen.jobs.lifecycle.start import start_job

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.board.views import dashboard_path, rebuild_views
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle.start import start_job

@@ -17,7 +17,7 @@ from donewhen.completion.checking import run_check
 from donewhen.completion.from_settings import checks_for
 from donewhen.config import GuardSettings, load
 from donewhen.filesystem import HostFilesystem, InMemoryFilesystem
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.board.views import ViewFact
-from donewhen.jobs.contract.agreement import Agreement, agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import Agreement
 from donewhen.jobs.evidence.requirements import requirements_of
 from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.gates.facts import Facts, FileFact, facts_of

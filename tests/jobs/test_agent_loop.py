@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.process import CommandNotRunnableError
-from donewhen.jobs.contract.agreement import agree, agreement_proposals, approval_policy
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.judge.person_overrides import override_gate
 from donewhen.jobs.ledger.approval import Approval

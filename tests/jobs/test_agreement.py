@@ -16,14 +16,8 @@ import pytest
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.contract.agreement import (
-    Agreement,
-    AgreementProposal,
-    agree,
-    agreement_proposals,
-    current_seal,
-    seal_tightened_terms,
-)
+from donewhen.jobs.contract.agreeing import AgreementProposal, agree, agreement_proposals, seal_tightened_terms
+from donewhen.jobs.contract.agreement import Agreement, current_seal
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.contract.terms import TermsChange, compare_terms, job_terms, terms_hash
 from donewhen.jobs.evidence.commands import run_as_evidence

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.audit.audit import audit_workspace
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor, Chain

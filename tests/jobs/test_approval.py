@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.ledger import approval
 from donewhen.jobs.ledger.approval import (
     Approval,

@@ -17,7 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import ADA, CHECKED, JUDGED, WRITTEN, Court
 
 from donewhen import __version__
-from donewhen.jobs.contract.agreement import agree, agreement_proposals, seals_in
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import seals_in
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval, Policy

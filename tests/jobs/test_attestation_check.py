@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from donewhen.foundation.canonical import canonical_json, digest
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor, first_link

@@ -15,7 +15,7 @@ import pytest
 from donewhen.foundation.locks import locked
 from donewhen.jobs.audit.audit import Audit, AuditFinding, audit_workspace
 from donewhen.jobs.board.survey import survey_jobs
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.gates.facts import facts_of

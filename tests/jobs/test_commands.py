@@ -14,7 +14,7 @@ import pytest
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.process import CommandNotRunnableError
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.inputs import input_manifest
 from donewhen.jobs.evidence.commands import (
     EvidenceRun,

@@ -11,7 +11,8 @@ import pytest
 
 import donewhen
 from donewhen.jobs.audit.audit import audit_workspace
-from donewhen.jobs.contract.agreement import agree, agreement_proposals, approval_policy
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.contract.terms import job_terms, terms_hash
 from donewhen.jobs.evidence.requirements import Requirement

@@ -11,7 +11,7 @@ import pytest
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.board.survey import survey_jobs
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import add_job, create_project

@@ -14,7 +14,8 @@ import pytest
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.contract.agreement import Agreement, agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import Agreement
 from donewhen.jobs.contract.decisions import Decision, DecisionKind, decide
 from donewhen.jobs.contract.terms import TermsChange, job_terms
 from donewhen.jobs.evidence.commands import run_as_evidence

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.audit.audit_evidence import evidence_problems
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.evidence import records as records_module
 from donewhen.jobs.evidence.commands import evidence_store, run_as_evidence
 from donewhen.jobs.evidence.records import (

@@ -14,7 +14,7 @@ import pytest
 
 from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.board.survey import survey_jobs
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, DecisionKind, decide
 from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor
 from donewhen.jobs.lifecycle.completion import complete

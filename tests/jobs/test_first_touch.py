@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.jobs.audit.audit import audit_workspace
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval, person_at_terminal
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import missing_fields

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.imports import importing
 from donewhen.jobs.imports.drafting import MAX_CRITERIA, MAX_CRITERION_LENGTH, MAX_OBJECTIVE_LENGTH
 from donewhen.jobs.imports.importing import ImportResult, import_jobs

@@ -20,7 +20,7 @@ from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.board import survey as survey_module
 from donewhen.jobs.board.file_index import FileIndex
 from donewhen.jobs.board.survey import survey_jobs
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.git import committed_files, git, worktree_root
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.contract.inputs import MISSING, hash_file, input_manifest, is_generated, tracked_tree
 from donewhen.jobs.ledger.approval import Approval

@@ -11,7 +11,8 @@ import pytest
 from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.board.validity import ValidityChecker
-from donewhen.jobs.contract.agreement import agree, agreement_proposals, approval_policy
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.entries import Actor

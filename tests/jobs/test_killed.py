@@ -16,7 +16,7 @@ import pytest
 
 from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.board.survey import survey_jobs
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.timeout(3600 if LONG else 600)
 KENNEL = """
 import json, os, random, signal, sys, time
 from pathlib import Path
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.criteria import parse_check
@@ -409,7 +409,7 @@ def test_killed_at_random_moments_nothing_that_was_reported_is_lost(tmp_path: Pa
 FULL = """
 import resource, sys
 from pathlib import Path
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.plan.creating import add_job
 from donewhen.jobs.contract.decisions import Decision, decide

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lessons.lesson_file import Lesson, lessons_path, read_lessons

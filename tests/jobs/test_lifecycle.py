@@ -8,7 +8,7 @@ import pytest
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.audit.audit import audit_workspace
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.ledger.approval import Approval

@@ -13,7 +13,7 @@ import pytest
 
 from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.board.survey import survey_jobs
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import create_project
@@ -34,7 +34,7 @@ BEGIN = """
 import json, random, sys
 from pathlib import Path
 from donewhen.foundation.errors import DonewhenError
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.criteria import parse_check

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 from court_kit import ADA, BOT, JUDGED, RULES, Court, write_mission
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.jobs.contract.agreement import agreement_proposals
+from donewhen.jobs.contract.agreeing import agreement_proposals
 from donewhen.jobs.contract.mission_folders import mission_folders, missions_folder
 from donewhen.jobs.contract.terms import project_terms, terms_hash
 from donewhen.jobs.judge.missions import (

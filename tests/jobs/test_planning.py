@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.jobs.board.survey import JobRecord, survey_jobs
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.entries import Actor

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import donewhen.foundation.git as git_module
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.ledger.approval import Approval

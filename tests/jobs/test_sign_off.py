@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, evidence_statuses, sign_off
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor

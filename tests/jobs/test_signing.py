@@ -18,7 +18,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
 from donewhen.foundation.errors import ExitCode, MissingExtraError
-from donewhen.jobs.contract.agreement import agree, agreement_proposals, current_seal
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import current_seal
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.entries import Actor, Entry

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.board.survey import JobRecord, only_job_in_progress, survey_jobs
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor

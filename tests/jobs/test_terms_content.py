@@ -18,7 +18,8 @@ from donewhen.config.settings import Settings, TestSettings
 from donewhen.foundation.canonical import canonical_json, digest, digest_of
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract import agreement as agreement_module
-from donewhen.jobs.contract.agreement import agree, agreement_proposals, approval_policy
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.terms import compare_terms, terms_hash
 from donewhen.jobs.gates.evaluation import evaluate
 from donewhen.jobs.gates.facts import facts_of

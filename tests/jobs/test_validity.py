@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.jobs.board.validity import Validity, ValidityChecker
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.entries import Actor, Entry

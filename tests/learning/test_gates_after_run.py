@@ -11,7 +11,7 @@ import pytest
 
 from donewhen.demo.example_mission import make_mission
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.judge.missions import accepted_guidance
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.issues.mirror_status import MirrorFact
 from donewhen.jobs.ledger.approval import Approval

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.mirror.http.address import PUBLIC, address_of, check_address, check_repository_name, repository_of, web_of

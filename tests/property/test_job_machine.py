@@ -18,7 +18,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.audit.audit import audit_workspace
-from donewhen.jobs.contract.agreement import agree, agreement_proposals, approval_policy
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.contract.terms import job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Approval

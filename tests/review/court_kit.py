@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.binary import Binary
-from donewhen.jobs.contract.agreement import agree, agreement_proposals, approval_policy, project_agreement
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import approval_policy, project_agreement
 from donewhen.jobs.evidence.commands import EvidenceRun
 from donewhen.jobs.evidence.requirements import Requirement, requirement_for
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, evidence_statuses

@@ -13,7 +13,7 @@ import pytest
 
 from donewhen.jobs.board.tracker import tracker_path
 from donewhen.jobs.board.views import dashboard_path
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, DecisionKind, decide
 from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.gates.evaluation import Evaluation, evaluate

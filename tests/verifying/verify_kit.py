@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval, person_at_terminal, unproved_actor
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.lifecycle.completion import Completion, complete

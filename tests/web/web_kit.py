@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
-from donewhen.jobs.contract.agreement import agree, agreement_proposals
+from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import add_job, create_project

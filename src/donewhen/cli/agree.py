@@ -20,7 +20,7 @@ from donewhen.cli._jobs import (
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.board.views import rebuild_views
-from donewhen.jobs.contract.agreement import AgreementProposal, agree, agreement_proposals, seal_tightened_terms
+from donewhen.jobs.contract.agreeing import AgreementProposal, agree, agreement_proposals, seal_tightened_terms
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.job import Job

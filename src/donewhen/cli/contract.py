@@ -10,7 +10,7 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import find_project, project_option, show_changes, show_terms
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.jobs.contract.agreement import AgreementProposal, agreement_proposals
+from donewhen.jobs.contract.agreeing import AgreementProposal, agreement_proposals
 from donewhen.jobs.contract.terms import terms_hash
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.terms_content import plain_terms

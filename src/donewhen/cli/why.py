@@ -12,7 +12,7 @@ from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.board.job_state import agreement_step
-from donewhen.jobs.contract.agreement import agreement_proposals
+from donewhen.jobs.contract.agreeing import agreement_proposals
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, State, asserted_evidence
 from donewhen.jobs.gates.job_view import view_job
 from donewhen.jobs.ledger.finding_codes import FindingCode

@@ -10,14 +10,8 @@ if TYPE_CHECKING:
     from donewhen.jobs.audit.audit import Audit, AuditFinding
     from donewhen.jobs.board.job_state import JobState
     from donewhen.jobs.board.survey import JobRecord, Survey
-    from donewhen.jobs.contract.agreement import (
-        Agreement,
-        AgreementProposal,
-        Seal,
-        agree,
-        agreement_proposals,
-        project_agreement,
-    )
+    from donewhen.jobs.contract.agreeing import AgreementProposal, agree, agreement_proposals
+    from donewhen.jobs.contract.agreement import Agreement, Seal, project_agreement
     from donewhen.jobs.contract.decisions import Decision, DecisionRecord, decide
     from donewhen.jobs.contract.terms import TermsChange, compare_terms, job_terms, project_terms, terms_hash
     from donewhen.jobs.evidence.commands import EvidenceRun, run_as_evidence
@@ -90,7 +84,7 @@ _FILE_OF = {
     "Project": "plan.job",
     "ProjectTerms": "ledger.terms_content",
     "Promise": "lifecycle.promise",
-    "AgreementProposal": "contract.agreement",
+    "AgreementProposal": "contract.agreeing",
     "EvidenceRun": "evidence.commands",
     "ReadyPlan": "lifecycle.planning",
     "Score": "gates.score",
@@ -100,7 +94,7 @@ _FILE_OF = {
     "Survey": "board.survey",
     "Workspace": "plan.workspace",
     "add_job": "plan.creating",
-    "agree": "contract.agreement",
+    "agree": "contract.agreeing",
     "compare_terms": "contract.terms",
     "check_plan": "lifecycle.planning",
     "collect_evidence": "gates.evidence_status",
@@ -117,7 +111,7 @@ _FILE_OF = {
     "person_at_terminal": "ledger.approval",
     "project_agreement": "contract.agreement",
     "project_terms": "contract.terms",
-    "agreement_proposals": "contract.agreement",
+    "agreement_proposals": "contract.agreeing",
     "read_anchors": "record.anchors",
     "find_ready_jobs": "lifecycle.planning",
     "rewrite_fields": "plan.document",

@@ -8,7 +8,7 @@ from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.board_states import survey_states
 from donewhen.jobs.board.job_state import JobState
 from donewhen.jobs.board.survey import JobRecord, survey_jobs
-from donewhen.jobs.contract.agreement import agreement_proposals
+from donewhen.jobs.contract.agreeing import agreement_proposals
 from donewhen.jobs.gates.job_view import view_job
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record

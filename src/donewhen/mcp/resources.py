@@ -10,7 +10,7 @@ import msgspec
 from donewhen.foundation.errors import UsageError
 from donewhen.foundation.plain_text import plain_text
 from donewhen.jobs.board.survey import survey_jobs
-from donewhen.jobs.contract.agreement import agreement_proposals
+from donewhen.jobs.contract.agreeing import agreement_proposals
 from donewhen.jobs.plan.workspace import WorkspaceError
 from donewhen.mcp.call_context import CallContext
 from donewhen.mcp.dispatch import clean_answer, make_harmless

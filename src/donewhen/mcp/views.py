@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from donewhen.jobs.contract.agreement import AgreementProposal
+from donewhen.jobs.contract.agreeing import AgreementProposal
 from donewhen.jobs.contract.terms import terms_hash
 from donewhen.jobs.evidence.commands import EvidenceRun
 from donewhen.jobs.evidence.requirements import VERIFICATION

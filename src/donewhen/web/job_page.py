@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.board.entry_text import entry_text
 from donewhen.jobs.board.survey import JobRecord
-from donewhen.jobs.contract.agreement import AgreementProposal, agreement_proposals, approval_policy
+from donewhen.jobs.contract.agreeing import AgreementProposal, agreement_proposals
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.terms import TermsChange
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, asserted_evidence
 from donewhen.jobs.gates.job_view import view_job

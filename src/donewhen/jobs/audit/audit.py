@@ -16,7 +16,8 @@ from donewhen.foundation.git import committed_files, repository_root, worktree_r
 from donewhen.foundation.locks import LockedError
 from donewhen.jobs.audit.audit_evidence import evidence_problems, stored_names
 from donewhen.jobs.audit.audit_labels import label_problems
-from donewhen.jobs.contract.agreement import Agreement, job_agreement, location_of_change, project_agreement
+from donewhen.jobs.contract.agreeing import location_of_change
+from donewhen.jobs.contract.agreement import Agreement, job_agreement, project_agreement
 from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.evidence.store import EvidenceStore
 from donewhen.jobs.ledger.entries import Chain

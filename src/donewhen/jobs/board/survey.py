@@ -26,13 +26,8 @@ from donewhen.jobs.board.index_records import (
 from donewhen.jobs.board.job_state import KnownState
 from donewhen.jobs.board.recorded_state import broken_code, recorded_state
 from donewhen.jobs.board.validity import DependencyRecord, RecordedInputs, inputs_at
-from donewhen.jobs.contract.agreement import (
-    AgreementProblem,
-    AgreementState,
-    current_seal,
-    project_agreement,
-    terms_as_recorded,
-)
+from donewhen.jobs.contract.agreeing import AgreementProblem
+from donewhen.jobs.contract.agreement import AgreementState, current_seal, project_agreement, terms_as_recorded
 from donewhen.jobs.contract.terms import compare_terms, job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.entries import verify_chain

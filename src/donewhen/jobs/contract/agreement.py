@@ -1,52 +1,31 @@
-"""Seals agreements in the ledger, and determines whether they still hold."""
+"""The agreed terms of jobs and projects, and whether they still hold."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, NamedTuple
 
 import msgspec
 
-from donewhen.config.agent_runtimes import PROJECT_HOOK_FILES
-from donewhen.config.loader import CONFIG_FILE
-from donewhen.config.project_hooks import file_disabling_hooks
-from donewhen.config.settings import Settings
-from donewhen.foundation.errors import ConfigError, DonewhenError
-from donewhen.foundation.files import read_limited
-from donewhen.foundation.process import split_command
-from donewhen.foundation.size_limits import SETTINGS
-from donewhen.jobs.contract.inputs import locate_path as locate
-from donewhen.jobs.contract.inputs import output_manifest
 from donewhen.jobs.contract.mission_folders import mission_folders
 from donewhen.jobs.contract.terms import (
     Terms,
     TermsChange,
     compare_terms,
-    criterion_term,
     job_terms,
     project_terms,
     terms_hash,
 )
-from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
-from donewhen.jobs.ledger.entries import Actor, Chain, Entry, EventKind
-from donewhen.jobs.ledger.entry_content import Agreed, Completed, EntryContent, Started, TermsDecided
-from donewhen.jobs.ledger.finding_codes import FindingCode
-from donewhen.jobs.ledger.terms_content import DecidedTerms, JobTerms, ProjectTerms, plain_terms
-from donewhen.jobs.plan.criteria import Criterion
+from donewhen.jobs.ledger.approval import Policy, is_approval
+from donewhen.jobs.ledger.entries import Chain, Entry, EventKind
+from donewhen.jobs.ledger.entry_content import Agreed, TermsDecided
+from donewhen.jobs.ledger.terms_content import DecidedTerms, JobTerms, ProjectTerms
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job, Project
-from donewhen.jobs.plan.snapshot import snapshot_of
 from donewhen.jobs.plan.workspace import FROM_SETTINGS, Workspace
-from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.parents import mark_parents_in_progress
 from donewhen.jobs.record.projection import pending_writes
-from donewhen.jobs.record.writing import Writing, operation, writing
 
 AgreementState = Literal["agreed", "unsealed", "voided", "proposed"]
-
 DECIDED_FIELDS: dict[str, frozenset[str]] = {
     "raise_budget": frozenset({"max_iterations"}),
     "stakes": frozenset({"stakes", "reward_target", "max_iterations"}),
@@ -83,32 +62,6 @@ class Agreement(NamedTuple):
     @property
     def voiding(self) -> tuple[TermsChange, ...]:
         return tuple(change for change in self.changes if change.voids)
-
-
-class AgreementProblem(NamedTuple):
-    """A reason why something can't be agreed."""
-
-    code: str
-    message: str
-    where: str
-
-
-class AgreementProposal(NamedTuple):
-    """A job or project to agree to, with the state of its agreement."""
-
-    plan: Job | Project
-    where: str
-    agreement: Agreement
-    problems: tuple[AgreementProblem, ...]
-    settings: Settings
-
-    @property
-    def chain(self) -> str:
-        return self.plan.id
-
-    def place(self, change: TermsChange) -> str:
-        """The file and line of a change."""
-        return location_of_change(change, self.plan, self.where, self.settings)
 
 
 def current_seal(chain: str, entries: Iterable[Entry], policy: Policy | None) -> Seal | None:
@@ -158,7 +111,7 @@ def approval_policy(workspace: Workspace) -> Policy:
 def project_agreement(workspace: Workspace, project: Project) -> Agreement:
     """The state of the project's agreement, with the current settings and hooks."""
     typed = project.agreement_status == "agreed"
-    terms = _project_terms(workspace, project)
+    terms = current_project_terms(workspace, project)
     return agreement_state(terms, project_seal(workspace, project), typed=typed)
 
 
@@ -180,166 +133,9 @@ def terms_as_recorded(terms: JobTerms, unwritten: Mapping[str, Value]) -> JobTer
         return terms
 
 
-def agreement_proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[AgreementProposal, ...]:
-    """The project and these jobs, each with the state of its agreement and the problems that prevent agreeing."""
-    project = workspace.project()
-    agreed_project = project_agreement(workspace, project)
-    where = workspace.where(project.path)
-    problems = tuple(_placeholder_problems(project.criteria, where))
-    settings = workspace.settings()
-    proposals = [AgreementProposal(project, where, agreed_project, problems, settings)]
-    for job in jobs:
-        agreement = job_agreement(job, workspace.ledger.read(job.id), agreed_project)
-        where = workspace.where(job.path)
-        problems = (
-            *_content_problems(job, where),
-            *_path_problems(workspace, job),
-            *_judge_problems(workspace, job, where, settings),
-        )
-        proposals.append(AgreementProposal(job, where, agreement, problems, settings))
-    return tuple(proposals)
+def current_project_terms(workspace: Workspace, project: Project) -> ProjectTerms:
+    """The terms of the project, with the current settings and hooks."""
 
-
-def agree(workspace: Workspace, proposal: AgreementProposal, approval: Approval, *, notes: str = "") -> Entry:
-    """Seal the proposed terms, if they are still current. An agreement by an agent is recorded without effect."""
-    with operation(workspace):
-        return _agree(workspace, proposal, approval, notes)
-
-
-def _agree(workspace: Workspace, proposal: AgreementProposal, approval: Approval, notes: str) -> Entry:
-    policy = approval_policy(workspace)
-    with writing(workspace, proposal.plan.path, proposal.chain) as plan:
-        # What does not count now must not start to count if the policy changes later.
-        how = "agreed" if approval.counts(policy) else "said"
-        data: dict[str, Any] = {"how": how, "terms": plain_terms(proposal.agreement.terms)}
-        data["hash"] = terms_hash(proposal.agreement.terms)
-        if notes:
-            data["notes"] = notes
-        begun = any(_has_begun(entry.content) for entry in plan.entries)
-        if how == "agreed" and not begun and isinstance(proposal.plan, Job) and proposal.plan.status == "planned":
-            # Outputs that exist before the start are not this job's work.
-            data["outputs"] = dict(output_manifest(workspace, proposal.plan).files)
-        if _terms_now(plan.snapshot, proposal) != proposal.agreement.terms:
-            raise DonewhenError(
-                "The plan changed while it was being reviewed. Nothing was agreed.",
-                where=workspace.where(proposal.plan.path),
-                next_step="Review it again: donewhen agree",
-            )
-        writes: dict[str, Value] = {}
-        if approval.counts(policy):
-            now = workspace.now()
-            who = f"{approval.by.name} ({approval.by.kind})"
-            writes = {"agreement_status": "agreed", "agreed_at": now, "agreed_by": who, "updated_at": now}
-            if notes and proposal.plan.path == workspace.project_file:
-                writes["agreed_notes"] = notes
-        entry = plan.append("agreed", data, approval, writes)
-    if how == "agreed" and isinstance(proposal.plan, Job) and proposal.plan.status != "cancelled":
-        # The workstream and the project were done without this job.
-        _reopen_parents(workspace, proposal.plan, policy, approval.by)
-    return entry
-
-
-def _has_begun(content: EntryContent) -> bool:
-    return isinstance(content, Started) or (isinstance(content, Agreed | Completed) and content.outputs is not None)
-
-
-def _reopen_parents(workspace: Workspace, job: Job, policy: Policy, by: Actor) -> None:
-    if history_of(job.id, workspace.ledger.read(job.id).entries, policy).completed is None:
-        mark_parents_in_progress(workspace, job, policy, by, begin=False)
-
-
-def seal_tightened_terms(workspace: Workspace, job: Job, by: Actor) -> tuple[Entry, ...]:
-    """Seal additions and tightenings of the job and its project, so that they can't be removed unnoticed."""
-    sealed: list[Entry] = []
-    for chain, plan, agreement in _agreements(snapshot_of(workspace), job.path):
-        if _is_only_tightened(agreement):
-            with writing(workspace.live, plan.path, chain) as open_plan:
-                # Read again under the lock: another process may have sealed or loosened it.
-                agreements = _agreements(open_plan.snapshot, job.path)
-                current = next(found for name, _, found in agreements if name == chain)
-                if _is_only_tightened(current):
-                    sealed.append(_append_seal(open_plan, current, by))
-    return tuple(sealed)
-
-
-def seal_tightened_job(plan: Writing, by: Actor) -> None:
-    """The same for a job alone, whose lock is held."""
-    *_, (_, _, agreement) = _agreements(plan.snapshot, plan.job.path)
-    if _is_only_tightened(agreement):
-        _append_seal(plan, agreement, by)
-
-
-def _agreements(workspace: Workspace, path: Path) -> Iterator[tuple[str, Job | Project, Agreement]]:
-    """The agreements of the project and of the job at ``path``."""
-    project = workspace.project()
-    agreed_project = project_agreement(workspace, project)
-    yield project.id, project, agreed_project
-    job = workspace.job_at(path)
-    yield job.id, job, job_agreement(job, workspace.ledger.read(job.id), agreed_project)
-
-
-def location_of_change(change: TermsChange, plan: Job | Project, where: str, settings: Settings) -> str:
-    """The file and line of a change: of the changed field, or of the list that an item is missing from."""
-    section, _, name = change.field.partition(".")
-    match section:
-        case "settings":
-            return _location_in_settings(settings, name)
-        case "hooks" | "hooks_switched_off":
-            if section == "hooks":
-                return (change.after or change.before or "").partition(": ")[0]
-            return file_disabling_hooks(settings.root) or PROJECT_HOOK_FILES[0]
-        case "baselines":
-            return name
-        case "missions":
-            return f"{settings.judge.missions}/{name.partition('.')[0]}"
-        case "criteria":
-            lines = [criterion.line for criterion in plan.criteria if change.after == criterion_term(criterion)]
-            # A removed criterion may still be there with the same text, but another check or none.
-            text = (change.before or "").rpartition(" [check: ")[0] or change.before
-            lines += [criterion.line for criterion in plan.criteria if criterion.text == text]
-            lines += [criterion.line for criterion in plan.criteria] or [plan.document.first_body_line]
-            return f"{where}:{lines[0]}"
-        case _:
-            line = plan.document.line_of(
-                {"commands": "truth_required_commands", "exemptions": name}.get(section, section)
-            )
-            return f"{where}:{line}" if line else where
-
-
-def _location_in_settings(settings: Settings, name: str) -> str:
-    source = settings.source
-    if source is None:
-        return CONFIG_FILE
-    section, _, key = name.rpartition(".")
-    table = ""
-    with suppress(OSError):
-        for number, text in enumerate(read_limited(source, SETTINGS).decode("utf-8", "replace").splitlines(), 1):
-            if header := re.match(r"\s*\[(?:tool\.donewhen\.?)?([\w.]*)\]", text):
-                table = header[1]
-            elif table == section and re.match(rf"\s*{re.escape(key)}\s*=", text):
-                return f"{source.name}:{number}"
-    return source.name
-
-
-def _is_only_tightened(agreement: Agreement) -> bool:
-    return agreement.state == "agreed" and bool(agreement.changes)
-
-
-def _append_seal(plan: Writing, agreement: Agreement, by: Actor) -> Entry:
-    terms = agreement.terms
-    changes = [change._asdict() for change in agreement.changes]
-    data = {"how": "tightened", "terms": plain_terms(terms), "hash": terms_hash(terms), "changes": changes}
-    return plan.append("agreed", data, Approval(by))
-
-
-def _terms_now(workspace: Workspace, proposal: AgreementProposal) -> Terms:
-    project = workspace.project()
-    if proposal.chain == project.id:
-        return _project_terms(workspace, project)
-    return job_terms(workspace.job_at(proposal.plan.path))
-
-
-def _project_terms(workspace: Workspace, project: Project) -> ProjectTerms:
     def read() -> ProjectTerms:
         settings = workspace.settings()
         return project_terms(project, settings, mission_folders(workspace.root, settings), read=workspace.read_file)
@@ -359,49 +155,3 @@ def _with_decision(terms: Terms, decision: TermsDecided) -> Terms:
 def _is_only_stricter(before: Terms, after: Terms) -> bool:
     """Whether new terms need no new agreement. ``after`` is untrusted."""
     return not any(change.voids for change in compare_terms(before, after))
-
-
-def _content_problems(job: Job, where: str) -> Iterable[AgreementProblem]:
-    if not job.criteria:
-        yield AgreementProblem(FindingCode.CRITERIA_MISSING, "The job has no acceptance criteria.", where)
-    yield from _placeholder_problems(job.criteria, where)
-    for command in job.truth_required_commands:
-        try:
-            split_command(command)
-        except DonewhenError as error:
-            line = job.document.line_of("truth_required_commands")
-            yield AgreementProblem(
-                FindingCode.COMMAND, f"{error.message} {error.next_step or ''}".strip(), f"{where}:{line}"
-            )
-
-
-def _path_problems(workspace: Workspace, job: Job) -> Iterable[AgreementProblem]:
-    declared = {"outputs": job.outputs, "verification_evidence": job.verification_evidence, "inputs": job.inputs}
-    for field, paths in declared.items():
-        for path in paths:
-            try:
-                locate(workspace, job, path, field)
-            except ConfigError as error:
-                yield AgreementProblem(FindingCode.PATH_OUTSIDE, error.message, error.where or "")
-
-
-def _judge_problems(workspace: Workspace, job: Job, where: str, settings: Settings) -> Iterable[AgreementProblem]:
-    """Missing missions: adding one needs no agreement, so its author could choose the judge later."""
-    judged = [
-        criterion for criterion in job.criteria if criterion.check is not None and criterion.check.kind == "judge"
-    ]
-    known = mission_folders(workspace.root, settings) if judged else {}
-    for criterion in judged:
-        if criterion.check is not None and criterion.check.text not in known:
-            message = f"The criterion {criterion.id} names the mission {criterion.check.text!r}, which does not exist."
-            yield AgreementProblem(FindingCode.MISSION_MISSING, message, f"{where}:{criterion.line}")
-
-
-def _placeholder_problems(criteria: Iterable[Criterion], where: str) -> Iterable[AgreementProblem]:
-    for criterion in criteria:
-        if criterion.placeholder:
-            yield AgreementProblem(
-                FindingCode.PLACEHOLDER,
-                f"The criterion {criterion.id} is a placeholder: {criterion.text!r}.",
-                f"{where}:{criterion.line}",
-            )

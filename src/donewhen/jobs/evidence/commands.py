@@ -20,7 +20,7 @@ from donewhen.foundation.errors import UsageError
 from donewhen.foundation.executables import Executable, resolve_executable, safe_path
 from donewhen.foundation.process import CommandResult, run_command, small_environment
 from donewhen.foundation.secrets import REDACTED, redact_secrets
-from donewhen.jobs.contract.agreement import seal_tightened_terms
+from donewhen.jobs.contract.agreeing import seal_tightened_terms
 from donewhen.jobs.contract.inputs import Manifest, hash_file, input_manifest, input_manifest_now
 from donewhen.jobs.evidence.file_checks import checked_files, run_file_check
 from donewhen.jobs.evidence.records import CommandRecord, InputList, RecordedProgram, RecordedReport, put_record

@@ -9,12 +9,8 @@ from typing import Any, NamedTuple
 from donewhen.jobs.board.job_state import JobState
 from donewhen.jobs.board.validity import ValidityChecker
 from donewhen.jobs.board.views import open_jobs_on_dashboard, update_stale_views
-from donewhen.jobs.contract.agreement import (
-    approval_policy,
-    project_agreement,
-    seal_tightened_job,
-    seal_tightened_terms,
-)
+from donewhen.jobs.contract.agreeing import seal_tightened_job, seal_tightened_terms
+from donewhen.jobs.contract.agreement import approval_policy, project_agreement
 from donewhen.jobs.contract.inputs import declared_manifest, output_manifest, upstream_manifest
 from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.gates.evaluation import Evaluation, evaluate

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from donewhen.jobs.board.board_states import survey_states
 from donewhen.jobs.board.survey import JobRecord, Survey
-from donewhen.jobs.contract.agreement import AgreementProblem
+from donewhen.jobs.contract.agreeing import AgreementProblem
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.lifecycle.invalidation import find_invalid_jobs

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.process import CommandNotRunnableError
-from donewhen.jobs.contract.agreement import approval_policy, seal_tightened_job, seal_tightened_terms
+from donewhen.jobs.contract.agreeing import seal_tightened_job, seal_tightened_terms
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.inputs import output_manifest, upstream_manifest
 from donewhen.jobs.evidence.commands import reports_tests, run_as_evidence
 from donewhen.jobs.evidence.requirements import Requirement, requirements_of

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.audit.audit import audit_workspace
-from donewhen.jobs.contract.agreement import Seal, location_of_change
+from donewhen.jobs.contract.agreeing import location_of_change
+from donewhen.jobs.contract.agreement import Seal
 from donewhen.jobs.contract.mission_folders import mission_folders
 from donewhen.jobs.contract.terms import TermsChange, compare_terms, job_terms, project_terms
 from donewhen.jobs.ledger.approval import Policy
