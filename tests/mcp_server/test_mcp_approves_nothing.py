@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-import donewhen.jobs.contract.agreement
+import donewhen.jobs.contract.agreeing
 import donewhen.jobs.contract.decisions
 import donewhen.jobs.gates.evidence_status
 import donewhen.jobs.judge.missions
@@ -37,7 +37,7 @@ APPROVING = re.compile(
     r"|user|author|status|score|promise|receipt|waive|force|skip|budget|stakes|target|command|argv|path|project|root|cwd"
 )
 APPROVERS = (
-    donewhen.jobs.contract.agreement.agree,
+    donewhen.jobs.contract.agreeing.agree,
     donewhen.jobs.ledger.approval.person_at_terminal,
     donewhen.jobs.contract.decisions.decide,
     donewhen.jobs.judge.person_overrides.override_gate,
@@ -112,7 +112,7 @@ def test_nothing_that_approves_can_be_reached_from_a_tool(tool: Any) -> None:
 @pytest.mark.parametrize(
     ("verb", "approver"),
     [
-        ("agree", donewhen.jobs.contract.agreement.agree),
+        ("agree", donewhen.jobs.contract.agreeing.agree),
         ("agree", donewhen.jobs.ledger.approval.person_at_terminal),
         ("agree", donewhen.jobs.ledger.signing.open_key),
         ("decide", donewhen.jobs.contract.decisions.decide),
