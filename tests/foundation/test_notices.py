@@ -31,11 +31,16 @@ def test_without_a_handler_a_notice_is_logged(caplog: pytest.LogCaptureFixture) 
 
 
 def test_a_handler_that_fails_changes_nothing() -> None:
+    asked: list[str] = []
+
     def broken(message: str) -> None:
+        asked.append(message)
         raise BrokenPipeError
 
     with notices_to(broken):
         notify("lost")
+        notify("lost, too")
+    assert asked == ["lost", "lost, too"]
 
 
 def test_a_notice_is_one_plain_line_of_limited_length() -> None:

@@ -176,6 +176,17 @@ def test_a_plan_that_can_not_be_written_is_said_to_be_recorded_and_a_repeat_is_h
     assert shop.job_at(job.path).status == "blocked"
 
 
+def test_an_attempt_is_counted_again_even_if_the_plan_was_set_back(shop: Workspace, job: Job) -> None:
+    for kind in ("refused", "started"):
+        before = job.path.read_bytes()
+        entries = []
+        for _ in range(2):
+            job.path.write_bytes(before)
+            with writing(shop, job.path) as plan:
+                entries.append(plan.append(kind, {}, BOT, {"status": "in_progress", "iteration": 1}))
+        assert entries[0].seq + 1 == entries[1].seq
+
+
 def _repeats(shop: Workspace, job: Job, approval: Approval, data: dict[str, str]) -> bool:
     """Whether an entry would be taken for a repeat; nothing is written."""
     with writing(shop, job.path) as plan:

@@ -240,16 +240,16 @@ class _Bar:
         lines = [] if self._counts.accuracy is None else [f"accuracy {self._counts.accuracy:.3f}"]
         if not self._asking.free:
             lines.append(_bill(self._asking.meter))
-        self._progress.update(self._progress.task_ids[0], completed=self._counts.seen, told=", ".join(lines))
+        self._progress.update(self._progress.task_ids[0], completed=self._counts.seen, summary=", ".join(lines))
 
     def _begun(self) -> Progress:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        columns = (TextColumn("judging"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[told]}"))
+        columns = (TextColumn("judging"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[summary]}"))
         console = Console(stderr=True, no_color=not self._output.color)
         progress = Progress(*columns, TimeRemainingColumn(), console=console, transient=True, redirect_stdout=False)
-        progress.add_task("judging", total=self._total(), told="")
+        progress.add_task("judging", total=self._total(), summary="")
         progress.start()
         return progress
 

@@ -59,11 +59,6 @@ class HookFiles:
         return next((file for file, data in self._files.items() if data.get("disableAllHooks") is True), None)
 
 
-def project_hooks(root: Path) -> tuple[ProjectHook, ...]:
-    """The donewhen hooks in the project's files."""
-    return HookFiles(root).hooks
-
-
 def file_disabling_hooks(root: Path) -> str | None:
     """The first file of the project that disables all hooks of its runtime, or None."""
     return HookFiles(root).disabling

@@ -146,9 +146,8 @@ class Snapshot(Workspace):
         All other plans and chains are read again: others may have written them while this job was evaluated.
         """
         new = Snapshot(self.root, self.form, self.clock)
-        for path, document in self._seen.documents.items():
-            if path == job.path:
-                new._seen.documents[path] = document
+        if job.path in self._seen.documents:
+            new._seen.documents[job.path] = self._seen.documents[job.path]
         if job.id in self._seen.chains:
             new._seen.chains[job.id] = self._seen.chains[job.id]
         new._seen.settings = self._seen.settings

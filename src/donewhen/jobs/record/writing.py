@@ -31,6 +31,8 @@ from donewhen.jobs.record.projection import adopted_fields, pending_writes, unpr
 _REFRESH = "donewhen.jobs.board.views:refresh_views"
 # What an entry has besides the data of the call that made it.
 _ADDED = frozenset({"writes", "adopted", "signature"})
+# These count as iterations: whoever sets a plan back by hand must not get another one for nothing.
+_COUNTED: frozenset[EventKind] = frozenset({"started", "refused"})
 
 
 class RecordedError(DonewhenError):
@@ -127,7 +129,7 @@ class Writing:
 
         The ledger is written first: a value that is only in the ledger can be repaired, a value that is only in the
         file would look like a forgery. An entry whose plan fields were not written, because a writer was killed or the
-        disk was full, is not recorded a second time when the call is repeated.
+        disk was full, is not recorded a second time when the call is repeated, unless it counts as an iteration.
         """
         if self._is_repeated(kind, data, approval):
             return self.entries[-1]
@@ -196,7 +198,7 @@ class Writing:
         return pending_writes(document.fields, self.entries)
 
     def _is_repeated(self, kind: EventKind, data: Mapping[str, Any], approval: Approval) -> bool:
-        last = self._unfinished
+        last = None if kind in _COUNTED else self._unfinished
         if last is None or last is not self.entries[-1] or (last.type, last.by) != (kind, approval.by):
             return False
         return {name: value for name, value in last.data.items() if name not in _ADDED} == dict(data)
