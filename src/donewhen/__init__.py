@@ -9,6 +9,7 @@ The rooms are imported by name, so that a program pays only for what it uses:
 * :mod:`donewhen.filesystem` — where an agent's files are.
 * :mod:`donewhen.prompt` — prompts, sections, tools.
 * :mod:`donewhen.contrib.tools` — the planning tools.
+* :mod:`donewhen.dataclasses` — immutable dataclasses.
 * :mod:`donewhen.adapters` — agent runtimes.
 * :mod:`donewhen.testing` — see a checker hold an agent back, without a model.
 """

@@ -12,6 +12,7 @@ import pytest
 
 from donewhen.adapters.claude_code.dialect import ClaudeCodeDialect
 from donewhen.adapters.command_hooks import respond_to_event
+from donewhen.cli import main
 from donewhen.completion import JobChecker, ReasonCode, TaskCompletionContext, TaskCompletionResult
 from donewhen.completion.checking import run_check
 from donewhen.completion.from_settings import checks_for
@@ -55,7 +56,7 @@ class Shop:
 
     def finished(self, title: str = "Report") -> Job:
         job = self.job(title)
-        (self.root / f"{title}.txt").write_text("good\n")
+        (self.root / f"{title}.txt").write_text("three good pages\n")
         assert complete(self.workspace, job.id, unproved_actor()).done
         return job
 
@@ -104,7 +105,7 @@ def test_an_agent_with_a_job_in_progress_hears_what_is_missing_and_the_next_comm
 
 def test_when_every_gate_is_open_only_completing_is_left(shop: Shop) -> None:
     job = shop.job()
-    (shop.root / "Report.txt").write_text("good\n")
+    (shop.root / "Report.txt").write_text("three good pages\n")
     collect_evidence(shop.workspace, job, unproved_actor())
     feedback = shop.check().feedback or ""
     assert f"donewhen complete {job.id}" in feedback
@@ -133,10 +134,10 @@ def test_every_job_in_progress_counts_and_the_first_that_is_open_is_told(shop: S
 def test_a_job_that_was_invalidated_is_in_progress_again(shop: Shop) -> None:
     above = shop.finished("Above")
     below = shop.job("Below", depends_on=(above.id,))
-    (shop.root / "Below.txt").write_text("good\n")
+    (shop.root / "Below.txt").write_text("three good pages\n")
     assert complete(shop.workspace, below.id, unproved_actor()).done
     assert shop.check().complete is True
-    (shop.root / "Above.txt").write_text("other\n")
+    (shop.root / "Above.txt").write_text("three other pages\n")
     result = shop.check(jobs=[below.id])
     assert result.code is ReasonCode.JOB_NOT_DONE
     assert above.id in (result.feedback or "") or "Above.txt" in (result.feedback or "")
@@ -371,5 +372,40 @@ def test_an_unverified_stop_neither_completes_nor_frees_the_job(shop: Shop) -> N
     record_unverified_stop(shop.root, "let go")
     assert shop.workspace.job(job.id).status == "in_progress"
     assert shop.check().code is ReasonCode.JOB_NOT_DONE
-    (shop.root / "Report.txt").write_text("good\n")
+    (shop.root / "Report.txt").write_text("three good pages\n")
     assert complete(shop.workspace, job.id, unproved_actor()).done
+
+
+def _cut_last_character(lines: list[str]) -> list[str]:
+    return [lines[0], lines[1][:-1], *lines[2:]]
+
+
+DAMAGED = {
+    "a byte changed": lambda lines: [lines[0], lines[1].replace("started_at", "started_aT", 1), *lines[2:]],
+    "a line removed": lambda lines: [lines[0], *lines[2:]],
+    "another version": lambda lines: [lines[0], lines[1].replace('"v":2', '"v":3'), *lines[2:]],
+    "cut": _cut_last_character,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED.keys())
+@pytest.mark.parametrize("later", [False, True], ids=["at the end", "inside"])
+def test_damage_to_the_ledger_releases_nobody(
+    shop: Shop, damage: Callable[[list[str]], list[str]], later: bool
+) -> None:
+    job = shop.job()
+    if later:
+        (shop.root / "Report.txt").write_text("three good pages\n")
+        assert main(["run", job.id, "--project", str(shop.root)]) == 0
+    chain = shop.workspace.folder / "ledger" / f"{job.id}.jsonl"
+    before = chain.read_text().splitlines()
+    assert json.loads(before[1])["type"] == "started"
+    chain.write_text("\n".join(damage(before)) + "\n")
+    assert not shop.check().complete
+
+
+def test_an_old_job_whose_record_was_damaged_after_it_was_done_holds_nobody(shop: Shop) -> None:
+    job = shop.finished()
+    chain = shop.workspace.folder / "ledger" / f"{job.id}.jsonl"
+    chain.write_text(chain.read_text() + "nonsense\n")
+    assert shop.check().complete

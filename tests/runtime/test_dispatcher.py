@@ -77,9 +77,9 @@ def test_unsubscribing_what_was_never_subscribed_is_no_error():
     assert InProcessDispatcher().unsubscribe(Event, print) is False
 
 
-def test_an_event_that_nobody_wants_is_no_error():
+def test_an_event_that_nobody_takes_is_not_ok_but_no_error():
     result = InProcessDispatcher().dispatch(Event())
-    assert (result.handled, result.errors, result.ok) == (0, (), True)
+    assert (result.handled, result.errors, result.ok) == (0, (), False)
     result.raise_if_errors()
 
 
@@ -170,7 +170,7 @@ def test_a_handler_does_not_keep_other_threads_out_of_the_session():
 def test_results_add_up():
     one, two = DispatchError("a", ValueError()), DispatchError("b", KeyError())
     assert DispatchResult(1, (one,)) + DispatchResult(2, (two,)) == DispatchResult(3, (one, two))
-    assert DispatchResult().ok is True
+    assert (DispatchResult().ok, DispatchResult(1).ok) == (False, True)
     assert DispatchResult(5, (one,)).ok is False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from donewhen.runtime import (
     Snapshot,
     append_all,
     replace_latest,
+    slice_store,
 )
 from donewhen.runtime import session as session_module
 from sentences import assert_sentences
@@ -363,8 +365,8 @@ def test_appending_builds_no_list_or_tuple_of_values(monkeypatch: pytest.MonkeyP
 
         return build
 
-    for kind in (list, tuple):
-        monkeypatch.setattr(session_module, kind.__name__, counting(kind), raising=False)
+    for module, kind in itertools.product((session_module, slice_store), (list, tuple)):
+        monkeypatch.setattr(module, kind.__name__, counting(kind), raising=False)
     for _ in range(20):
         session.dispatch(Number(2))
         session[Number].append(Number(3))
@@ -381,9 +383,58 @@ def test_a_registered_reducer_takes_events_of_exactly_its_type():
     session = Session()
     session[Note].register(Note, append_all)
     assert session.dispatch(Note("a")) == DispatchResult(1)
-    assert session.dispatch(Shouted("B")) == DispatchResult(0)
     assert session.dispatch(Number(1)) == DispatchResult(0)
     assert session[Note].all() == (Note("a"),)
+
+
+def test_a_value_of_a_subclass_belongs_to_the_known_slice_of_its_base_class():
+    session = Session()
+    session[Note].register(Note, replace_latest)
+    session[Note].append(Note("a"))
+    assert session.dispatch(Shouted("B")) == DispatchResult(1)
+    assert session[Note].all() == (Shouted("B"),)
+    assert Shouted not in session
+
+
+def test_a_value_of_a_known_slice_is_kept_without_a_reducer_for_it():
+    session = Session()
+    session[Note].seed(Note("a"))
+    assert session.dispatch(Note("b")).ok
+    session[Number].register(Note, lambda view, event: None)
+    assert session.dispatch(Number(1)).ok
+    assert (session[Note].all(), session[Number].all()) == ((Note("a"), Note("b")), (Number(1),))
+
+
+def test_a_value_that_nobody_takes_is_kept_but_not_ok_and_its_slice_stays_unknown():
+    session = Session()
+    for _ in range(2):
+        result = session.dispatch(Note("a"))
+        assert (result.handled, result.errors, result.ok) == (0, (), False)
+    assert Note not in session
+    assert session[Note].all() == (Note("a"), Note("a"))
+    session[Note].register(Note, replace_latest)
+    assert Note in session
+    assert session.dispatch(Note("b")).ok
+    assert session[Note].all() == (Note("b"),)
+
+
+def test_a_broadcast_that_nobody_takes_is_not_kept():
+    session = Session()
+    assert session.dispatcher.dispatch(Note("a")).ok is False
+    assert session[Note].all() == ()
+
+
+def test_a_reducer_with_other_parameters_is_refused_when_it_is_registered():
+    session = Session()
+
+    def with_context(view: SliceView[Note], event: Note, *, context: object) -> Append[Note]:
+        return Append(event)
+
+    for reducer in (with_context, lambda event: None):
+        with pytest.raises(SessionError) as caught:
+            session[Note].register(Note, reducer)  # type: ignore[arg-type]
+        assert_sentences(caught.value)
+    assert Note not in session
 
 
 def test_registering_the_same_reducer_twice_has_its_effect_once():
@@ -425,9 +476,9 @@ def test_one_slice_takes_several_event_types_and_one_event_feeds_several_slices(
     session[Note].register(Number, lambda view, event: Append(Note(str(event.value))))
     session[Number].register(Note, lambda view, event: Append(Number(len(event.text))))
     assert session.dispatch(Note("abc")).handled == 2
-    assert session.dispatch(Number(7)).handled == 1
+    assert session.dispatch(Number(7)).handled == 2  # by the reducer, and as a value of its own slice
     assert session[Note].all() == (Note("abc"), Note("7"))
-    assert session[Number].all() == (Number(3),)
+    assert session[Number].all() == (Number(3), Number(7))
 
 
 def test_registering_keeps_the_values_that_are_there():

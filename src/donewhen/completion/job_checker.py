@@ -94,9 +94,15 @@ def _resting_state(workspace: Workspace, job: Job) -> TaskCompletionResult | str
 
 
 def _in_progress(survey: Survey) -> list[str]:
-    """Return the jobs in progress according to the ledger, so that editing or deleting a plan releases no agent."""
+    """Return the jobs in progress according to the ledger, so that editing or deleting a plan releases no agent; also
+    those of which the ledger can't say it, so that damage to it releases none either."""
     from donewhen.jobs.plan.workspace import WorkspaceError
 
     if survey.unseen:
         raise WorkspaceError(f"The plan of {survey.unseen[0]}, which is in progress, is gone or can't be read.")
-    return [job.id for job in survey.jobs if job.recorded == "in_progress"]
+    return [
+        job.id
+        for job in survey.jobs
+        if "in_progress" in (job.recorded, job.status)
+        or (job.id in survey.damaged and job.recorded not in ("done", "cancelled"))
+    ]

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from donewhen.completion.checking import gate_error
 from donewhen.foundation.plain_text import one_line
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
+
+if TYPE_CHECKING:
+    from donewhen.runtime import DispatchError, Session
 
 _SHOWN = 3
 _CLOSED_WITH_REASON = ("cancelled", "removed")
@@ -44,7 +47,9 @@ class PlanBasedChecker:
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
         if self.plan_type is None:
             return TaskCompletionResult.ok("No planning tools available.")
-        plan = context.session[self.plan_type].latest()
+        plan, failure = _latest_plan(context.session, self.plan_type)
+        if failure is not None:
+            return gate_error(self, f"found a plan that is out of date, because a change failed: {failure}")
         if plan is None:
             if self.require_plan:
                 return TaskCompletionResult.incomplete(
@@ -85,6 +90,17 @@ class PlanBasedChecker:
         return TaskCompletionResult.ok(
             f"All {tally.total} task(s) in the plan are complete.{tally.cancellations()}{shrunk}"
         )
+
+
+def _latest_plan(session: Session, plan_type: type[Any]) -> tuple[Any, DispatchError | None]:
+    """Return the newest plan, and the failure of a change to it that was not made good.
+
+    A plan of a subclass may be in the slice of its base class.
+    """
+    plans = session[plan_type]
+    if plans.latest() is None:
+        plans = session[session.home(plan_type)]
+    return plans.latest(), plans.failure
 
 
 class _Tally:

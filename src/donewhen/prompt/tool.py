@@ -101,6 +101,7 @@ def call_tool(called: Tool[Any, Any], arguments: Mapping[str, Any], context: Too
 
     If the value of a successful result is a dataclass or a struct, it becomes the latest value of its slice.
     """
+    before = context.session.versions()
     try:
         params = decode(dict(arguments), called.params)
     except (ValueError, TypeError) as error:
@@ -113,8 +114,26 @@ def call_tool(called: Tool[Any, Any], arguments: Mapping[str, Any], context: Too
         return ToolResult.error(f"{called.name} is broken: it returned {type(result).__name__}, not a ToolResult.")
     value = result.value
     if result.success and (is_dataclass(value) or hasattr(value, "__struct_fields__")):
-        kept = context.session[type(value)]
-        # Don't write to slices with reducers: a value that was read earlier must not overwrite a later change.
-        if not kept.reduced and kept.latest() is not value:
-            kept.append(value)
+        problems = _keep(value, context.session, before)
+        if problems:
+            return ToolResult.error(f"The result of {called.name} could not be kept: {problems}")
     return result
+
+
+def _keep(value: Any, session: Session, before: Mapping[type, int]) -> str:
+    """Make a tool's value the latest of its slice, and return the problems as text.
+
+    A slice with reducers takes only a new value, and only if nothing else wrote to the slice during the call: what the
+    tool changed by an event is there already, and a value that was read earlier must not overwrite a later change.
+    """
+    home = session.home(type(value))
+    kept = session[home]
+    if kept.latest() is value:
+        return ""
+    if not kept.reduced:
+        kept.append(value)
+        return ""
+    unchanged = session.versions().get(home) == before.get(home)
+    if unchanged and not any(known is value for known in kept.all()):
+        return " ".join(str(failure) for failure in session.reduce(value).errors)
+    return ""

@@ -30,7 +30,8 @@ class DispatchResult:
 
     @property
     def ok(self) -> bool:
-        return not self.errors
+        """Whether somebody took the event, and nothing failed. An event that nobody took has changed nothing."""
+        return self.handled > 0 and not self.errors
 
     def raise_if_errors(self) -> None:
         """Raise all errors of this dispatch as one group."""

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from donewhen.runtime.dispatcher import InProcessDispatcher
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from donewhen.protocols import ReasonCode
+
+__all__ = ["CompletionChecked", "InProcessDispatcher", "ToolInvoked"]
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Ready-made tools."""
 
 from donewhen.contrib.tools.planning import PlanningToolsSection
+from donewhen.filesystem import InMemoryFilesystem
 
-__all__ = ["PlanningToolsSection"]
+__all__ = ["InMemoryFilesystem", "PlanningToolsSection"]

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
+from donewhen.contrib.tools.planning.any_steps import (
+    CLOSED,
+    is_closed,
+    missing_steps,
+    next_step_id,
+    read_steps,
+    step_field,
+)
 from donewhen.foundation.errors import DonewhenError
 from donewhen.runtime import Replace
 
@@ -34,7 +41,7 @@ class PlanStep:
 
     @property
     def closed(self) -> bool:
-        return self.status in ("done", "cancelled", "removed")
+        return self.status in CLOSED
 
 
 @dataclass(frozen=True)
@@ -82,24 +89,28 @@ class CancelStep:
     reason: str
 
 
+def reduce_plan(view: SliceView[Plan], event: Plan) -> Replace[Plan]:
+    """Make a dispatched plan the current one, as it is; open steps that are missing from it count as dropped."""
+    known = read_steps(event.dropped)
+    dropped = _dropped(view.latest(), read_steps(event.steps), known)
+    return Replace((event if len(dropped) == len(known) else replace(event, dropped=dropped),))
+
+
 def reduce_setup(view: SliceView[Plan], event: SetupPlan) -> Replace[Plan]:
     objective = event.objective.strip()
     if not objective:
         raise PlanError("A plan needs an objective.")
     old = view.latest()
-    first_id = 1 + max((step.step_id for step in (*old.steps, *old.dropped)), default=0) if old else 1
+    first_id = next_step_id(_all_steps(old)) if old else 1
     steps = _numbered(event.steps, first_id)
-    dropped: tuple[PlanStep, ...] = ()
-    if old is not None and (old.dropped or any(step.status != "pending" for step in old.steps)):
-        dropped = _missing((*old.dropped, *(step for step in old.steps if not step.closed)), steps)
-    return _changed(Plan(objective, steps=steps, dropped=dropped))
+    return _changed(Plan(objective, steps=steps, dropped=_dropped(old, steps)))
 
 
 def reduce_add(view: SliceView[Plan], event: AddSteps) -> Replace[Plan]:
     plan = _current(view)
-    first_id = 1 + max((step.step_id for step in (*plan.steps, *plan.dropped)), default=0)
-    added = _numbered(event.titles, first_id)
-    return _changed(replace(plan, steps=(*plan.steps, *added), dropped=_missing(plan.dropped, added)))
+    added = _numbered(event.titles, next_step_id(_all_steps(plan)))
+    dropped = missing_steps(read_steps(plan.dropped), added)
+    return _changed(replace(plan, steps=(*read_steps(plan.steps), *added), dropped=dropped))
 
 
 def reduce_update(view: SliceView[Plan], event: UpdateStep) -> Replace[Plan]:
@@ -107,7 +118,7 @@ def reduce_update(view: SliceView[Plan], event: UpdateStep) -> Replace[Plan]:
     step = _find(plan, event.step_id)
     if event.title is None and event.status is None:
         raise PlanError("Give a new title, a new status, or both.")
-    if step in plan.dropped:
+    if _is_dropped(plan, step):
         raise PlanError(
             f"Step {step.step_id} ({step.title}) is no longer in the plan.",
             next_step="Add it again, or cancel it with a reason.",
@@ -128,19 +139,14 @@ def reduce_cancel(view: SliceView[Plan], event: CancelStep) -> Replace[Plan]:
     if step.closed:
         raise PlanError(f"Step {step.step_id} is {step.status} already.")
     closed = replace(step, status="removed" if step.status == "pending" else "cancelled", reason=reason)
-    if step in plan.dropped:
-        return _changed(
-            replace(
-                plan,
-                steps=(*plan.steps, closed),
-                dropped=tuple(other for other in plan.dropped if other.step_id != step.step_id),
-            )
-        )
+    if _is_dropped(plan, step):
+        left = tuple(other for other in read_steps(plan.dropped) if step_field(other, "step_id") != step.step_id)
+        return _changed(replace(plan, steps=(*read_steps(plan.steps), closed), dropped=left))
     return _changed(replace(plan, steps=_put(plan.steps, closed)))
 
 
 def _changed(plan: Plan) -> Replace[Plan]:
-    finished = all(step.closed for step in plan.steps) and not plan.dropped
+    finished = all(is_closed(step) for step in read_steps(plan.steps)) and not plan.dropped
     return Replace((replace(plan, status="completed" if finished else "active"),))
 
 
@@ -152,11 +158,30 @@ def _current(view: SliceView[Plan]) -> Plan:
 
 
 def _find(plan: Plan, step_id: int) -> PlanStep:
-    for step in (*plan.steps, *plan.dropped):
-        if step.step_id == step_id:
-            return step
-    known = ", ".join(str(step.step_id) for step in plan.steps)
+    for step in _all_steps(plan):
+        if step_field(step, "step_id") == step_id:
+            return _as_step(step, step_id)
+    known = ", ".join(str(step_field(step, "step_id")) for step in read_steps(plan.steps))
     raise PlanError(f"There is no step {step_id}; the plan has {known or 'no steps'}.")
+
+
+def _as_step(step: PlanStep, step_id: int) -> PlanStep:
+    """The step of a plan that was built by hand, so that it can be changed."""
+    if isinstance(step, PlanStep):
+        return step
+    title, status, reason = (step_field(step, name) for name in ("title", "status", "reason"))
+    if not isinstance(title, str):
+        raise PlanError(f"Step {step_id} has no title.", next_step="Set up the plan again.")
+    known = cast("StepStatus", status) if status in ("in_progress", *CLOSED) else "pending"
+    return PlanStep(step_id, title, known, reason if isinstance(reason, str) else None)
+
+
+def _all_steps(plan: Plan) -> tuple[PlanStep, ...]:
+    return (*read_steps(plan.steps), *read_steps(plan.dropped))
+
+
+def _is_dropped(plan: Plan, step: PlanStep) -> bool:
+    return step.step_id not in {step_field(other, "step_id") for other in read_steps(plan.steps)}
 
 
 def _numbered(titles: tuple[str, ...], first_id: int) -> tuple[PlanStep, ...]:
@@ -172,21 +197,17 @@ def _title(title: str) -> str:
 
 
 def _put(steps: tuple[PlanStep, ...], changed: PlanStep) -> tuple[PlanStep, ...]:
-    return tuple(changed if step.step_id == changed.step_id else step for step in steps)
+    return tuple(changed if step_field(step, "step_id") == changed.step_id else step for step in read_steps(steps))
 
 
-def _missing(wanted: tuple[PlanStep, ...], there: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
-    """Return the steps of ``wanted`` without a match in ``there``. A match has the same title and is used once."""
-    left = Counter(_same(step.title) for step in there)
-    missing = []
-    for step in wanted:
-        title = _same(step.title)
-        if left[title]:
-            left[title] -= 1
-        else:
-            missing.append(step)
-    return tuple(missing)
-
-
-def _same(title: str) -> str:
-    return " ".join(title.split()).casefold()
+def _dropped(
+    old: Plan | None, steps: tuple[PlanStep, ...], accounted: tuple[PlanStep, ...] = ()
+) -> tuple[PlanStep, ...]:
+    """Return the steps that a new plan drops: the open steps of a plan that was begun, without a match in the new."""
+    if old is None:
+        return accounted
+    old_steps, old_dropped = read_steps(old.steps), read_steps(old.dropped)
+    if not (old_dropped or any(step_field(step, "status") != "pending" for step in old_steps)):
+        return accounted
+    open_steps = (*old_dropped, *(step for step in old_steps if not is_closed(step)))
+    return (*accounted, *missing_steps(open_steps, (*steps, *accounted)))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from donewhen.contrib.tools.planning.any_steps import read_steps, step_field
 from donewhen.contrib.tools.planning.plan import (
     AddSteps,
     CancelStep,
@@ -14,6 +15,7 @@ from donewhen.contrib.tools.planning.plan import (
     UpdateStep,
     reduce_add,
     reduce_cancel,
+    reduce_plan,
     reduce_setup,
     reduce_update,
 )
@@ -53,13 +55,17 @@ class PlanningToolsSection(Section):
         return _GUIDE
 
     def install(self, session: Session) -> None:
+        self._initialize_session(session)
+
+    @staticmethod
+    def _initialize_session(session: Session) -> None:
+        """Register the plan's reducers. Tests of other programs call this on the class."""
         plans = session[Plan]
+        plans.register(Plan, reduce_plan)
         plans.register(SetupPlan, reduce_setup)
         plans.register(AddSteps, reduce_add)
         plans.register(UpdateStep, reduce_update)
         plans.register(CancelStep, reduce_cancel)
-
-    _initialize_session = install
 
 
 def _change(event: object, context: ToolContext) -> ToolResult[Plan]:
@@ -79,13 +85,19 @@ def _read(params: ReadPlan, context: ToolContext) -> ToolResult[Plan]:
 
 def _shown(plan: Plan) -> str:
     lines = [f"{plan.objective} ({plan.status})"]
-    for step in plan.steps:
-        reason = f" ({step.status}: {step.reason})" if step.reason else ""
-        lines.append(f"[{_MARKS.get(step.status, ' ')}] {step.step_id}. {step.title}{reason}")
+    for step in read_steps(plan.steps):
+        status, reason = step_field(step, "status"), step_field(step, "reason")
+        note = f" ({status}: {reason})" if reason else ""
+        lines.append(f"[{_MARKS.get(str(status), ' ')}] {_numbered_title(step)}{note}")
     if plan.dropped:
-        gone = ", ".join(f"{step.step_id}. {step.title}" for step in plan.dropped)
+        gone = ", ".join(map(_numbered_title, read_steps(plan.dropped)))
         lines.append(f"Dropped after work began; add again, or cancel with a reason: {gone}")
     return "\n".join(lines)
+
+
+def _numbered_title(step: object) -> str:
+    title = step_field(step, "title")
+    return f"{step_field(step, 'step_id')}. {title}" if title is not None else "a step that can't be read"
 
 
 _TOOLS = (
