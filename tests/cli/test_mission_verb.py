@@ -222,14 +222,24 @@ def test_there_may_be_no_mission_at_all(donewhen: Run, tmp_path: Path) -> None:
     assert "donewhen mission init" in done.stdout
 
 
-def test_a_rule_that_the_model_can_not_read_is_a_warning(donewhen: Run, mission: Path) -> None:
+def test_a_rule_that_the_model_can_not_read_is_a_problem(donewhen: Run, mission: Path) -> None:
+    rules = json.loads((mission / "initial_guidance.json").read_text())
+    (mission / "initial_guidance.json").write_text(json.dumps(rules | {"G1": "Be kind and look closely."}))
+    done = donewhen(["mission", "check", str(mission), "--json"], mission)
+    assert done.returncode == 1
+    [finding] = envelope(done)["findings"]
+    assert (finding["code"], "G1" in finding["message"]) == ("unread_guidance", True)
+    assert_sentences(finding["message"], finding["next"])
+
+
+def test_a_scaffold_rule_that_the_model_can_not_read_is_a_problem(donewhen: Run, mission: Path) -> None:
     rules = json.loads((mission / "initial_guidance.json").read_text())
     (mission / "initial_guidance.json").write_text(json.dumps(rules | {"S1": "Be kind and look closely."}))
     done = donewhen(["mission", "check", str(mission), "--json"], mission)
-    assert done.returncode == 0
-    warnings = envelope(done)["data"]["warnings"]
-    assert "S1" in "\n".join(warnings)
-    assert_sentences(warnings)
+    assert done.returncode == 1
+    [finding] = envelope(done)["findings"]
+    assert finding["code"] == "unread_scaffold"
+    assert_sentences(finding["message"], finding["next"])
 
 
 @pytest.mark.parametrize("verb", ["mission init", "mission check"])

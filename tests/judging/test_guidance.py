@@ -363,7 +363,7 @@ def test_g0_is_never_removed(attack: GuidanceChange) -> None:
         change("merge", key="G1", merged_from=("G2", "G2"), text="x"),
         change("merge", key="G1", merged_from=("G1",), text="x"),
         change("merge", key="G1", merged_from=("G7",), text="x"),
-        change("merge", key="G7", merged_from=("G1",), text="x"),
+        change("merge", key="G999", merged_from=("G1",), text="x"),
         change("merge", merged_from=("G1",), text="x"),
         change("add", key="G3", text="x"),
         change("add", text="A torn seal: fail."),

@@ -290,3 +290,22 @@ def test_doubled_braces_in_a_prompt_are_braces(folder: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8") + "{{label}}", encoding="utf-8")
     language: Language = read_language(folder)
     assert shared_prompt_part(seed_guidance("m", {"G0": "x"}, ""), language).endswith("{label}")
+
+
+def test_agreements_know_a_shipped_language_by_its_first_wording() -> None:
+    # Sealed in ledgers: lists of words that have grown since void no agreement.
+    assert {name: find_language(name).agreed_identity for name in shipped_languages()} == {
+        "en": "sha256:7f2c3d97a800266c509fa12c6fc9749dd71f62090e31e0f804c1c8fdf975ff56",
+        "zh": "sha256:5608e65e47a17e8ad138bb17aa01459cbf7e8ea03e490c7be1a86699f0e0fa85",
+    }
+
+
+def test_the_wording_of_a_missions_own_language_is_part_of_the_agreement(folder: Path) -> None:
+    before = read_language(folder).agreed_identity
+    path = folder / "language.toml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"manual review", ', "", 1), encoding="utf-8")
+    assert read_language(folder).agreed_identity != before
+    path.write_text(text, encoding="utf-8")
+    (folder / "agreed_wording.json").write_text("{}", encoding="utf-8")
+    assert read_language(folder).agreed_identity == before

@@ -15,7 +15,7 @@ from court_kit import RULES, write_mission
 
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.errors import UsageError
-from donewhen.judging.competence import first_rule, reason_not_competent
+from donewhen.judging.competence import first_rule, reason_not_competent, unread_by_default_model, unread_problems
 from donewhen.judging.guidance import GuidanceError, seed_guidance
 from donewhen.judging.mission import read_mission
 from donewhen.judging.mission_terms import mission_terms, terms_of_mission
@@ -185,6 +185,8 @@ def test_a_mission_is_never_made_over_another(tmp_path: Path) -> None:
     [
         ({"G0": first_rule("en")}, "contrast", False),
         ({"G0": first_rule("en")}, "openai/x", False),
+        ({"G0": "If no other rule applies, the verdict is pass."}, "contrast", False),
+        ({"S1": "默认判定通过。", "G0": first_rule("en")}, "contrast", False),
         ({"S1": "Be strict.", "G0": first_rule("en")}, "contrast", False),
         ({"S1": "Be strict.", "G0": first_rule("en")}, "openai/x", True),
         ({"G0": first_rule("en"), "G1": "Be strict."}, "contrast", True),
@@ -199,6 +201,28 @@ def test_a_judge_that_was_taught_nothing_or_can_not_read_is_not_able(
     why = reason_not_competent(read_mission(folder), seed_guidance("reports", rules, ""))
     assert (why is None) == able
     assert_sentences(why)
+
+
+@pytest.mark.parametrize(
+    ("rules", "model", "unread"),
+    [
+        ({"S1": "Be strict.", "G0": first_rule("en")}, "contrast", {"S1": False}),
+        ({"S1": "Be strict.", "G0": first_rule("en")}, "openai/x", {}),
+        ({"G0": first_rule("en"), "G1": "Sloppy work fails."}, "contrast", {"G1": True}),
+        ({"G0": "Work fails unless it is good."}, "contrast", {"G0": False}),
+        ({"G0": "Sloppy work fails."}, "contrast", {"G0": False}),
+        ({"G0": first_rule("en"), "G1": 'When "x" occurs, the verdict is fail.'}, "contrast", {}),
+    ],
+)
+def test_the_rules_that_the_model_of_a_mission_can_not_read_are_known_without_it(
+    tmp_path: Path, rules: dict[str, str], model: str, unread: dict[str, bool]
+) -> None:
+    folder = write_mission(tmp_path / "reports", rules=rules)
+    text = (folder / "mission.toml").read_text()
+    (folder / "mission.toml").write_text(text.replace("scripted", model))
+    found = unread_by_default_model(read_mission(folder), seed_guidance("reports", rules, ""))
+    assert {rule.key: rule.fails_only for rule in found} == unread
+    assert_sentences([problem.message for problem in unread_problems(found)])
 
 
 def test_initial_guidance_is_compared_by_what_it_says(folder: Path) -> None:

@@ -29,9 +29,9 @@ def waiting(signature: str = "a", *, cycles: tuple[str, ...] = ("1.1",), fate: s
     )
 
 
-def mission_in(folder: Path, *, epochs: int = 1) -> None:
+def mission_in(folder: Path, *, epochs: int = 1, count: int = 60) -> None:
     rows = []
-    for number in range(60):
+    for number in range(count):
         bad = number % 3 == 0
         text = f"a captcha was shown, part {number}" if bad else f"all is well, part {number}"
         label = "fail" if bad else "pass"
@@ -61,6 +61,12 @@ def test_support_adds_up_over_runs_and_promotes_in_the_second(tmp_path: Path) ->
     assert [(entry.text, entry.fate, entry.cycles) for entry in kept] == [
         (RULE, "waiting", (f"{first.prepared.id}:1.1",))
     ]
+    # The same question gets the same answer, which is counted once.
+    again = learn(read_mission(tmp_path), ScriptedJudge(judge, propose=propose))
+    assert again.state.changes == []
+    assert [entry.cycles for entry in again.state.pool.values()] == [(f"{first.prepared.id}:1.1",)]
+    # More tickets are another question, and its answer is new support.
+    mission_in(tmp_path, count=90)
     second = learn(read_mission(tmp_path), ScriptedJudge(judge, propose=propose))
     assert second.guidance is not None
     assert second.guidance.learned["G1"] == RULE

@@ -200,7 +200,7 @@ def test_only_so_many_promotions_an_epoch(tmp_path: Path) -> None:
     assert len(run.rules) == len(RULES) + 2
 
 
-def test_a_hypothesis_is_refused_where_its_rule_has_come_in_meanwhile(tmp_path: Path) -> None:
+def test_a_hypothesis_no_longer_waits_once_its_rule_was_adopted_as_an_operation(tmp_path: Path) -> None:
     def guesses_then_adds(request: ReflectionRequest) -> dict[str, Any]:
         keys = [case.key for case in cases_in(request)]
         if mentions("unicorns") in request.prompt.shared:
@@ -214,8 +214,9 @@ def test_a_hypothesis_is_refused_where_its_rule_has_come_in_meanwhile(tmp_path: 
     run = learn(mission_in(tmp_path, small(12, 4), toml), ScriptedJudge(obedient, None, guesses_then_adds))
     fates_of = {hypothesis.text: hypothesis for hypothesis in run.state.pool.values()}
     assert fates_of[mentions("unicorns")].fate == "promoted"
-    assert fates_of[mentions("captcha")].fate == "refused"
-    assert_sentences(fates_of[mentions("captcha")].why)
+    adopted = fates_of[mentions("captcha")]
+    assert (adopted.fate, adopted.key) == ("promoted", "G2")
+    assert_sentences(adopted.why)
     assert run.rules == RULES | {"G1": mentions("unicorns"), "G2": mentions("captcha")}
 
 

@@ -654,3 +654,18 @@ def test_tickets_that_change_under_the_book_are_noticed(tmp_path: Path) -> None:
     path.write_text("".join([*lines_there[2:], *lines_there[:2]]), encoding="utf-8")
     with pytest.raises(TicketError):
         [book.ticket(member.key) for member in book.members]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"type": []}, {"type": {}}, {"spent": "x"}, {"spent": None}, {"spent": [1]}, {"spent": {"calls": "many"}},
+     {"spent": {"calls": None}}, {"at": 5}],
+    ids=str,
+)  # fmt: skip
+def test_an_event_with_a_value_of_the_wrong_type_is_named_with_its_line(tmp_path: Path, change: dict[str, Any]) -> None:
+    good = {"number": 1, "type": "closed", "at": "2026-02-14T10:00:00Z", "data": {}, "spent": {}, "v": 2}
+    file = tmp_path / "events.jsonl"
+    file.write_text(json.dumps(good | change) + "\n")
+    with pytest.raises(RunError, match="not a valid event with number 1") as caught:
+        read_events(file)
+    assert caught.value.where == f"{file}:1"

@@ -221,8 +221,13 @@ def test_where_no_such_rule_applies_the_model_decides_and_not_the_default() -> N
 def test_a_scaffold_that_code_cannot_read_keeps_it_from_deciding_by_lesser_rules() -> None:
     prose = {"S1": "Work for the moon is always fine.", "G1": FAILS}
     assert asked_by(prose)[1] == 1
-    assert asked_by({**prose, "S2": FAILS})[1] == 0
-    assert asked_by({"G2": "Work for the moon is always fine.", "G1": FAILS})[1] == 0
+    assert asked_by({**prose, "S2": FAILS})[1] == 1, "the two may contradict each other"
+    assert asked_by({"G1": "Work for the moon is always fine.", "S1": FAILS})[1] == 0, "guidance is below it"
+
+
+def test_guidance_that_code_cannot_read_keeps_it_from_deciding_by_the_rest() -> None:
+    assert asked_by({"G1": FAILS})[1] == 0
+    assert asked_by({"G1": FAILS, "G2": "Work for the moon is always fine."})[1] == 1
 
 
 def test_an_idea_covers_the_cases_that_it_names() -> None:

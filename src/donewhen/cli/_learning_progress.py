@@ -101,7 +101,9 @@ def _line(event: RunEvent, state: RunState) -> str:
                 shown.append(f"validation {before} → {after}")
             epoch = state.epoch
             shown.append(f"{epoch.changes} change(s), {epoch.refused} refused")
-            shown.append(f"{epoch.candidates} candidate(s): {epoch.covered} covered, {epoch.no_evidence} set aside")
+            given_up = epoch.candidates - epoch.covered - epoch.no_evidence
+            fates = f"{epoch.covered} covered, {epoch.no_evidence} set aside, {given_up} given up"
+            shown.append(f"{epoch.candidates} candidate(s): {fates}")
             return ", ".join(shown)
         case GuidanceChanged() as changed:
             text = changed.change.text or state.changes[-1]["gone"].get(changed.key, "")

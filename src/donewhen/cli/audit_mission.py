@@ -13,6 +13,7 @@ from donewhen.cli._learning_progress import LearningProgress
 from donewhen.cli._missions import mission_argument
 from donewhen.cli._model_budget import budget_finding, max_calls_option, note_uncached
 from donewhen.cli._output import Output
+from donewhen.cli._unread_rules import exit_with_unread, note_unread, unread_findings
 from donewhen.cli.learn import report_width
 from donewhen.foundation.coroutines import run_awaitable
 from donewhen.foundation.errors import ExitCode, UsageError
@@ -57,7 +58,8 @@ def command(
     the judge is better than word counts.
 
     Paid answers are cached with the mission, so a second run pays only for new questions. If the mission's budget is
-    used up before all tickets are judged, there is no report, and the exit status is 1.
+    used up before all tickets are judged, there is no report, and the exit status is 1. It is also 1 if the model can't
+    read a rule, which is said first.
     """
     for path in (page, out):
         if path is not None and not path.parent.is_dir():
@@ -65,6 +67,7 @@ def command(
     found = with_options(read_mission(mission), calls=max_calls)
     chosen = choose_guidance(found, guidance)
     asked = executor.open(model or found.settings.model)
+    unread = note_unread(output, unread_findings(found, chosen, asked))
     metered = open_metered_model(found, asked, note_uncached(output))
     with metered as asking, LearningProgress(output, quiet=quiet) as watcher:
         watcher.phase("judging", sum(1 for _ in found.tickets()))
@@ -91,4 +94,4 @@ def command(
     if not quiet:
         for line in learning_text(report, report_width()):
             output.say(line)
-    return output.finish(ExitCode.PASS, {"summary": msgspec.to_builtins(report)})
+    return output.finish(exit_with_unread(ExitCode.PASS, unread), {"summary": msgspec.to_builtins(report)}, unread)

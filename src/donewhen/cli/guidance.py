@@ -24,6 +24,7 @@ from donewhen.jobs.judge.guidance_decisions import (
     propose_guidance,
     roll_back_guidance,
 )
+from donewhen.judging.competence import unread_by_default_model, unread_problems
 from donewhen.judging.guidance import Guidance, GuidanceError, RuleMeta
 from donewhen.judging.guidance_choice import guidance_of_step
 from donewhen.judging.guidance_diff import RuleChange, changes_between
@@ -187,6 +188,8 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     if proposal.before is None:
         _say_what_is_lost(output, known.step)
     _tell_changes(output, changes)
+    for problem in unread_problems(unread_by_default_model(found, chosen)):
+        output.say(f"! {problem.message}", fg="yellow")
     approval = ask_for_approval(output, "let the gates use this guidance", key=key, ci=ci)
     if approval is None:
         return not_confirmed(output, "The gates use the same guidance as before.")

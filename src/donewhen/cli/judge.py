@@ -17,6 +17,7 @@ from donewhen.cli._executor import ChosenExecutor, executor_options, lost_worker
 from donewhen.cli._missions import harmless_json
 from donewhen.cli._model_budget import budget_finding, max_calls_option, note_uncached
 from donewhen.cli._output import Finding, Output
+from donewhen.cli._unread_rules import exit_with_unread, note_unread, unread_findings
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.judging.guidance_choice import choose_guidance
 from donewhen.judging.mission import MISSION_FILE, read_mission
@@ -75,8 +76,8 @@ def command(
     mission's budget is used up.
 
     Bad lines are reported on stderr and skipped. Exit status: 0 if every ticket was judged; 1 if the model gave no
-    well-formed answer for a ticket (its verdict is null) or the budget was used up; 2 if a line was bad or there were
-    no tickets.
+    well-formed answer for a ticket (its verdict is null), the budget was used up, or the model can't read a rule
+    (then each verdict that the rule might change needs manual review); 2 if a line was bad or there were no tickets.
 
     \b
     donewhen judge refunds new.jsonl > verdicts.jsonl
@@ -89,6 +90,7 @@ def command(
     mission = with_options(read_mission(folder), calls=max_calls)
     chosen = choose_guidance(mission, guidance)
     asked = executor.open(model or mission.settings.model)
+    unread = note_unread(output, unread_findings(mission, chosen, asked))
     if not files:
         files = (STDIN,)
         if os.isatty(0) and not quiet:
@@ -97,7 +99,7 @@ def command(
         raise UsageError("Standard input is closed.")
     counts = VerdictCounts()
     collected: list[dict[str, Any]] = []
-    problems: list[Finding] = []
+    problems = list(unread)
     tickets = (tickets_of_texts if texts else tickets_in_files)(files, mission.name)
     piped = not all(map(is_regular_file, files))
     on_screen = out is None and sys.stdout.isatty()
@@ -136,7 +138,7 @@ def command(
     if not quiet and not output.json:
         for line in _summary(counts, asking, time.monotonic() - started):
             output.note(line)
-    status = counts.exit_code
+    status = exit_with_unread(counts.exit_code, unread)
     if stopped is not None:
         status = BudgetError.exit_code
         problems.append(stopped)

@@ -14,6 +14,7 @@ from donewhen.cli._executor import ChosenExecutor, executor_options, lost_worker
 from donewhen.cli._learning_progress import LearningProgress
 from donewhen.cli._missions import mission_argument
 from donewhen.cli._output import Finding, Output
+from donewhen.cli._unread_rules import exit_with_unread, note_unread, unread_findings
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.judging.mission import read_mission
@@ -64,6 +65,9 @@ def command(
 
     Every event is written to MISSION/runs at once. After Ctrl-C, --resume continues the run without repeating answered
     calls. The report is written to the run's folder, as HTML and JSON.
+
+    Exit status: 1 if no answer of reflection was usable, or if the model can't read a rule. The second is said before
+    the run starts.
     """
     found = read_mission(mission)
     going_on = resume or run_name is not None
@@ -77,6 +81,7 @@ def command(
     try:
         with LearningProgress(output, quiet=quiet) as watcher:
             opened = executor.open(found.settings.model)
+            unread = note_unread(output, unread_findings(found, found.guidance(), opened))
             learned = learn(found, opened, watcher, resume=folder, adopting=not no_adopt)
     except KeyboardInterrupt:
         if folder is None and not has_new_run(found, earlier):
@@ -102,7 +107,7 @@ def command(
             _say_what_gates_follow(output, learned.gates, mission)
     elif learned.problem is not None and not output.json:
         output.note(f"donewhen: {learned.problem}")
-    return _finished(output, learned, page)
+    return _finished(output, learned, page, unread)
 
 
 def _at(mission: Path) -> str:
@@ -130,7 +135,7 @@ def _say_what_gates_follow(output: Output, gates: GatesAfterRun, mission: Path) 
         output.say(f"  accept it:     donewhen guidance accept{_at(mission)}", dim=True)
 
 
-def _finished(output: Output, learned: LearnResult, page: Path) -> ExitCode:
+def _finished(output: Output, learned: LearnResult, page: Path, unread: list[Finding]) -> ExitCode:
     gates = learned.gates
     data = {
         "gates_follow": None if gates is None else {"step": gates.step, "newest": gates.newest},
@@ -148,8 +153,9 @@ def _finished(output: Output, learned: LearnResult, page: Path) -> ExitCode:
         finding = Finding("no_usable_reflection", message, where, "Read the rejections there, or use another model.")
         if not output.json:
             output.fail(status, finding)
-        return output.finish(status, data, [finding])
-    return output.finish(status, data, [Finding.of(learned.problem)] if learned.problem else [])
+        return output.finish(status, data, [*unread, finding])
+    problems = unread + ([Finding.of(learned.problem)] if learned.problem else [])
+    return output.finish(exit_with_unread(status, unread), data, problems)
 
 
 def report_width() -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -12,13 +13,15 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._missions import mission_argument, show_problems
 from donewhen.cli._output import Finding, Output
+from donewhen.cli._unread_rules import CHOSEN_IN_FILE, unread_findings
 from donewhen.foundation.errors import ConfigError, DonewhenError, ExitCode
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.contract.mission_folders import missions_folder
 from donewhen.jobs.plan.criteria import parse_check
 from donewhen.jobs.plan.workspace import find_workspace
-from donewhen.judging.competence import first_rule
+from donewhen.judging.competence import first_rule, unread_problems
+from donewhen.judging.guidance import FIRST
 from donewhen.judging.language import find_language, shipped_languages
 from donewhen.judging.mission import Mission, MissionCheck, check_mission, read_mission
 from donewhen.judging.mission_settings import Trial
@@ -34,7 +37,8 @@ from donewhen.missions.table_import import (
     read_columns,
 )
 from donewhen.missions.table_sources import TableSource, find_source
-from donewhen.models.contrast import unreadable_rules
+from donewhen.missions.yaml_settings import SUFFIXES, BroughtSettings, read_brought, read_yaml_mission
+from donewhen.models.contrast import Contrast
 from donewhen.reports.reviews_page import reviews_data, reviews_page, reviews_text
 from donewhen.review.judge_drift import judge_drift
 from donewhen.review.people_agreement import people_agreement
@@ -67,6 +71,13 @@ def command() -> None:
 )
 @click.option("--pass-value", "pass_values", multiple=True, metavar="VALUE", help="A label that means pass.")
 @click.option("--fail-value", "fail_values", multiple=True, metavar="VALUE", help="A label that means fail.")
+@click.option(
+    "--guidance",
+    "guidance_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Take the initial rules from this guidance file.",
+)
 @click.option("--dry-run", is_flag=True, help="Show the result without writing anything.")
 @click.option("--all", "everything", is_flag=True, help=f"List all problems, not only the first {_SHOWN}.")
 @common_options
@@ -83,14 +94,19 @@ def init(
     cluster_column: str | None,
     pass_values: tuple[str, ...],
     fail_values: tuple[str, ...],
+    guidance_file: Path | None,
     dry_run: bool,
     everything: bool,
 ) -> ExitCode:
     """Create a mission in DIR from SOURCE, and show how it was read.
 
-    SOURCE is a CSV file with a header, a JSONL file, or a folder. A folder has either texts in pass/ and fail/ (where a
-    subfolder is one ticket with several texts), or texts and a labels.csv with a file name and a label in each row.
+    SOURCE is a CSV file with a header, a JSONL file, a YAML file with settings, or a folder. A folder has either texts
+    in pass/ and fail/ (where a subfolder is one ticket with several texts), or texts and a labels.csv with a file name
+    and a label in each row.
     Columns and labels such as ok and nok, 1 and 0, 通过 and 不通过 are recognised.
+
+    A YAML file names ticket files (stage_a_paths), a guidance file (guidance.path) and settings such as sampler.grid,
+    reflection and manual_review. Keys without a counterpart in mission.toml are listed.
 
     If there are problems, all of them are listed with file and line, and nothing is written. Duplicate rows are skipped
     and reported. Without DIR, the folder is named after the mission.
@@ -99,28 +115,37 @@ def init(
     donewhen mission init verdicts.csv --dry-run
     donewhen mission init verdicts.csv refunds --label-column decision --pass-value refund --fail-value keep
     """
-    found = find_source(source)
+    config = read_yaml_mission(source) if source.suffix.lower() in SUFFIXES else None
+    found = find_source(source) if config is None else TableSource(config.tickets[0], "JSONL", config.tickets[1:])
     wishes = ColumnChoices(label_column, text_columns, group_column, cluster_column, pass_values, fail_values)
     understood = read_columns(found, wishes)
-    called = check_mission_name(name or understood.mission or one_line(source.resolve().stem.replace("_", " "), 100))
+    stated = name or (config.mission if config is not None else None) or understood.mission
+    called = check_mission_name(stated or one_line(source.resolve().stem.replace("_", " "), 100))
+    brought = read_brought(config, guidance_file, called)
     target = folder or Path(re.sub(r"\W+", "-", called.lower()).strip("-") or "mission")
     if not dry_run:
         refuse_existing_mission(target)
     with output.progress(f"reading {source}"):
         seen = preview_import(found, understood, called)
-    spoken = language or seen.language
+    spoken = language or (config.language if config is not None else None) or seen.language
     find_language(spoken, target)
-    _tell_preview(output, found, understood, seen, called, spoken, guessed=language is None)
+    guessed = spoken == seen.language and language is None
+    default = (brought.rules or {}).get(FIRST) or first_rule(spoken)
+    _tell_preview(output, found, understood, seen, called, spoken, default, guessed=guessed)
+    _tell_brought(output, brought)
+    unread = _tell_unread(output, brought.rules or {})
     problems = [Finding.of(problem) for problem in seen.problems]
     show_problems(output, problems, everything=everything)
-    data = _data(found, understood, seen, called, spoken, target)
+    data = _data(found, understood, seen, called, spoken, target) | asdict(brought)
+    data["warnings"] = unread
     if problems:
         output.say(f"{len(problems)} problem(s); nothing was written.", bold=True)
         return output.finish(ExitCode.USAGE, data, problems)
     if dry_run:
         output.say(f"Nothing was written. Without --dry-run, {target}/ would be created.", bold=True)
         return output.finish(ExitCode.PASS, data)
-    create_mission(target, called, spoken, _only_tickets(found, understood, called))
+    tickets = _only_tickets(found, understood, called)
+    create_mission(target, called, spoken, tickets, initial=brought.rules, settings=brought.settings)
     output.say(f"✓ {target}/: mission.toml, initial_guidance.json, tickets.jsonl", bold=True, fg="green")
     output.say(f"  next: donewhen mission check {target}", dim=True)
     return output.finish(ExitCode.PASS, data | {"written": True})
@@ -146,10 +171,12 @@ def new(output: Output, folder: Path, name: str | None, language: str, rules: tu
     learned rules, a person gives every verdict (`donewhen review`), and each becomes a ticket for `donewhen learn`.
     """
     called = check_mission_name(name or one_line(folder.resolve().name, 100))
-    create_mission(folder, called, language, (), rules)
+    created = create_mission(folder, called, language, (), rules)
     output.say(f"✓ {folder}/: mission.toml, initial_guidance.json, tickets.jsonl", bold=True, fg="green")
+    warnings = _tell_unread(output, created.initial_guidance().rules)
     output.say(f"  next: {_how_to_ask(folder)}", dim=True)
-    return output.finish(ExitCode.PASS, {"mission": called, "folder": str(folder), "language": language})
+    data = {"mission": called, "folder": str(folder), "language": language}
+    return output.finish(ExitCode.PASS, data | ({"warnings": warnings} if warnings else {}))
 
 
 def _how_to_ask(folder: Path) -> str:
@@ -227,7 +254,8 @@ def example(output: Output, folder: Path, tickets: int) -> ExitCode:
 def check(output: Output, mission: Path, everything: bool) -> ExitCode:
     """Check the settings, language, rules and every ticket of MISSION.
 
-    Problems are listed with file and line. Exit status: 1 if there are problems, 2 if the mission can't be read.
+    Problems are listed with file and line. A rule that the mission's model can't read is a problem: the model can't
+    follow it. Exit status: 1 if there are problems, 2 if the mission can't be read.
     Warnings don't change the exit status.
     """
     with output.progress("checking the mission"):
@@ -238,6 +266,8 @@ def check(output: Output, mission: Path, everything: bool) -> ExitCode:
         return output.finish(ExitCode.USAGE, {}, problems)
     split = _split(found.mission)
     warnings = _warnings(found.mission, found, split["validation"])
+    if found.guidance is not None and found.mission.settings.model == "contrast":
+        problems += unread_findings(found.mission, found.guidance, Contrast(), CHOSEN_IN_FILE)
     _tell_check(output, found.mission, found, split)
     for warning in warnings:
         output.say(f"! {warning}", fg="yellow")
@@ -263,6 +293,26 @@ def check(output: Output, mission: Path, everything: bool) -> ExitCode:
     return output.finish(ExitCode.GATE_FAILED if problems else ExitCode.PASS, data, problems)
 
 
+def _tell_brought(output: Output, brought: BroughtSettings) -> None:
+    """Say which rules and settings come with the tickets, and which keys have no counterpart."""
+    if brought.rules:
+        output.say(f"  rules     {len(brought.rules)}: {one_line(', '.join(brought.rules), 200)}")
+    if brought.settings:
+        output.say(f"  settings  {one_line(', '.join(brought.settings), 300)}")
+    for key in brought.no_counterpart:
+        output.say(f"! no counterpart, left out: {one_line(key, 120)}", fg="yellow")
+
+
+def _tell_unread(output: Output, rules: Mapping[str, str]) -> list[str]:
+    """Say which rules of a new mission the default model can't read; it judges until the settings say otherwise."""
+    unread = [problem.message for problem in unread_problems(Contrast().unread_rules(rules))]
+    for message in unread:
+        output.say(f"! {message}", fg="yellow")
+    if unread:
+        output.say(f"  next: {CHOSEN_IN_FILE}", dim=True)
+    return unread
+
+
 def _only_tickets(source: TableSource, understood: ColumnReading, mission: str) -> Iterator[Ticket]:
     """Read the tickets again; raise an error if the source has changed since the preview."""
     for ticket in import_tickets(source, understood, mission):
@@ -279,6 +329,7 @@ def _tell_preview(
     seen: ImportPreview,
     name: str,
     language: str,
+    default: str,
     *,
     guessed: bool,
 ) -> None:
@@ -304,7 +355,7 @@ def _tell_preview(
     both = f"; {seen.both} group(s) have both labels" if seen.both else ""
     output.say(f"{passes + fails} ticket(s): {passes} pass, {fails} fail{both}", bold=True)
     if passes + fails:
-        output.say(f"  G0: {first_rule(language)}")
+        output.say(f"  G0: {one_line(default, 300)}")
     for left in seen.left_out[:_SHOWN]:
         output.say(f"! skipped: {left.where}: {left.why}", fg="yellow")
     if len(seen.left_out) > _SHOWN:
@@ -372,12 +423,7 @@ def _warnings(mission: Mission, found: MissionCheck, unseen: int) -> list[str]:
             f"Trials have {unseen} unseen ticket(s), and trial.min_tickets is {trial.min_tickets}: "
             "every change would be refused."
         )
-    if found.guidance is not None and mission.settings.model == "contrast":
-        ignored = unreadable_rules(found.guidance.rules)
-        if ignored:
-            warnings.append(
-                f"The contrast model can't parse all of {', '.join(ignored)}, and ignores what it can't parse."
-            )
-        if mission.language.name not in shipped_languages():
-            warnings.append("The contrast model can't write rules in this language, so it would learn nothing.")
+    contrast = found.guidance is not None and mission.settings.model == "contrast"
+    if contrast and mission.language.name not in shipped_languages():
+        warnings.append("The contrast model can't write rules in this language, so it would learn nothing.")
     return warnings

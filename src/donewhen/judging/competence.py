@@ -2,25 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
 from donewhen.judging.guidance import FIRST, Guidance
 from donewhen.judging.mission import Mission
-from donewhen.models.contrast import default_rule, unreadable_rules
+from donewhen.models.contrast import Contrast, default_rule, only_defaults
+from donewhen.models.roles import UnreadRule
+
+UnreadCode = Literal["unread_scaffold", "unread_guidance"]
+
+
+@dataclass(frozen=True)
+class UnreadProblem:
+    """Rules of one kind that a model can't read, and what that means."""
+
+    code: UnreadCode
+    message: str
 
 
 def reason_not_competent(mission: Mission, guidance: Guidance) -> str | None:
-    """Return why a pass by this judge would mean nothing: it has no learned rules, or it can't parse a scaffold rule.
+    """Return why no pass by this judge means anything: it has no rules but the default, or can't read its scaffold.
 
-    This concerns only a pass; a fail always follows from a rule.
+    Rules that matter only for some tickets are in ``Verdict.unread_rules``.
     """
-    if guidance.rules == {FIRST: first_rule(mission.language.name)}:
+    if only_defaults(guidance.rules):
         return "the judge has not learned any rules yet"
-    if mission.settings.model == "contrast":
-        # Other models read any sentence. This one ignores rules that its grammar can't parse, and ignoring a rule must
-        # not make work pass.
-        ignored = [key for key in unreadable_rules(guidance.rules) if key.startswith("S")]
-        if ignored:
-            return f"the judge can't parse {', '.join(ignored)}"
-    return None
+    scaffold = [rule.key for rule in unread_by_default_model(mission, guidance) if rule.scaffold]
+    return f"the judge can't read {', '.join(scaffold)}" if scaffold else None
+
+
+def unread_by_default_model(mission: Mission, guidance: Guidance) -> tuple[UnreadRule, ...]:
+    """The rules that the mission's model can't read, known without opening it; empty if it reads any sentence."""
+    return Contrast().unread_rules(guidance.rules) if mission.settings.model == "contrast" else ()
+
+
+def unread_problems(unread: Iterable[UnreadRule]) -> tuple[UnreadProblem, ...]:
+    """What it means that a model can't read these rules: one problem for the scaffold and one for the guidance."""
+    rules = tuple(unread)
+    scaffold = [rule for rule in rules if rule.scaffold]
+    guidance = [rule for rule in rules if not rule.scaffold]
+    problems = []
+    if scaffold:
+        problems.append(UnreadProblem("unread_scaffold", _message("scaffold rule(s)", scaffold)))
+    if guidance:
+        problems.append(UnreadProblem("unread_guidance", _message("rule(s)", guidance)))
+    return tuple(problems)
+
+
+def _message(kind: str, rules: Sequence[UnreadRule]) -> str:
+    keys = [rule.key for rule in rules]
+    text = f"The model can't read the {kind} {', '.join(keys)}, so it can't follow them. "
+    if FIRST in keys:
+        text += f"Without {FIRST}, the default is *fail*: work that no other rule decides fails. "
+    fails_only = all(rule.fails_only for rule in rules)
+    doubtful = "A pass that they might forbid" if fails_only else "A verdict that they might change"
+    return f"{text}{doubtful} needs manual review."
 
 
 def first_rule(language: str) -> str:

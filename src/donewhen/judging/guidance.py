@@ -19,6 +19,8 @@ Op = Literal["add", "update", "delete", "merge", "rollback"]
 KEY = re.compile(r"(?P<kind>[SG])(?P<number>0|[1-9][0-9]{0,5})")
 FIRST = "G0"
 _MAX_RULE_CHARS = 4000
+_KEYS_AHEAD = 100
+"""How far a new key may be above the highest one."""
 
 
 class GuidanceError(DonewhenError):
@@ -180,6 +182,14 @@ def next_key(guidance: Guidance) -> str:
     return key
 
 
+def is_new_key(guidance: Guidance, key: str) -> bool:
+    """Whether a merged rule may get this key: one of a rule, never used, and near enough to leave keys for others."""
+    match = KEY.fullmatch(key)
+    if match is None or match["kind"] != "G" or key in guidance.experiences or key in guidance.metadata:
+        return False
+    return int(match["number"]) < int(next_key(guidance)[1:]) + _KEYS_AHEAD
+
+
 def same_text(first: str, second: str) -> bool:
     """Whether two texts differ only in width, case, spaces and punctuation (except punctuation in numbers)."""
     return _normalised(first) == _normalised(second)
@@ -196,7 +206,8 @@ def _apply_add(guidance: Guidance, change: GuidanceChange, at: str) -> Guidance:
 
 
 def _apply_merge(guidance: Guidance, change: GuidanceChange, at: str) -> Guidance:
-    key = _learned_key(guidance, change.key, "merge")
+    new = change.key is not None and is_new_key(guidance, change.key)
+    key = change.key if new and change.key is not None else _learned_key(guidance, change.key, "merge")
     if not change.merged_from or len(set(change.merged_from)) != len(change.merged_from):
         raise GuidanceError("merge: list the rules to merge in merged_from, each only once.")
     merged = {_removable_key(guidance, merged_key, "merge") for merged_key in change.merged_from}

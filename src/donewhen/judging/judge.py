@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.coroutines import is_loop_running, run_awaitable
 from donewhen.foundation.errors import UsageError
 from donewhen.judging.answer import JudgeAnswer, MalformedAnswer, read_answer
@@ -16,7 +17,17 @@ from donewhen.judging.prompt_rendering import rollout_prompt, shared_prompt_part
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.verdict import Verdict, verdict_of
 from donewhen.judging.vote import count_votes
-from donewhen.models.roles import AnswerForm, Closable, Decode, ModelError, Roller, RolloutRequest, distinct_decode
+from donewhen.models.roles import (
+    AnswerForm,
+    Closable,
+    Decode,
+    ModelError,
+    Roller,
+    RolloutRequest,
+    distinct_decode,
+    rules_in_doubt,
+    unread_rules,
+)
 
 HELD = 4
 """Tickets held in memory, as a multiple of the concurrency."""
@@ -38,6 +49,8 @@ class Judge:
         self._decodes = mission.decodes
         self._reasons = reasons
         self._prompt = mission.language.hashes["rollout"]
+        self.unread = unread_rules(model, self._rules)
+        """The rules that the model can't read: a verdict that they might change needs a person."""
 
     def judge(self, ticket: Ticket) -> Verdict:
         """Judge one ticket. Inside a running event loop use ``judged`` instead."""
@@ -140,7 +153,17 @@ class Judge:
         final, by = apply_overrides(ticket, vote, self.mission.overrides)
         agreement = self.mission.settings.manual_review.min_verdict_agreement
         rows = tuple(map(_answer_row, parsed))
-        return verdict_of(ticket, vote, final, by, agreement, self.guidance.step, rows, self._prompt)
+        unread = self._rules_in_doubt(ticket, final)
+        return verdict_of(
+            ticket, vote, final, by, agreement, self.guidance.step, rows, self._prompt, unread_rules=unread
+        )
+
+    def _rules_in_doubt(self, ticket: Ticket, final: Binary | None) -> tuple[str, ...]:
+        """The keys of the rules that the model can't read and that might change a verdict."""
+        if final is None or not self.unread:
+            return ()
+        keys = {key for request in self.requests(ticket) for key in rules_in_doubt(self.model, request, final)}
+        return tuple(rule.key for rule in self.unread if rule.key in keys)
 
     async def _request_answer(self, request: RolloutRequest) -> JudgeAnswer | MalformedAnswer:
         try:

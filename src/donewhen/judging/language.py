@@ -15,6 +15,7 @@ import msgspec
 from donewhen.foundation.canonical import digest, digest_of
 from donewhen.foundation.errors import ConfigError
 from donewhen.foundation.files import read_text_limited
+from donewhen.foundation.json_parsing import parse_json
 from donewhen.foundation.size_limits import MISSION
 from donewhen.judging.mission_settings import convert_settings
 
@@ -42,12 +43,35 @@ class Wording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Phrases that a rule may not contain, and words needed to parse rules."""
 
     third_state: tuple[str, ...]
+    no_third_state: tuple[str, ...] = ()
+    """Longer words that contain such a phrase and say something else."""
+    quoted_verdict: tuple[str, ...] = ()
+    """Phrases that give a quoted word as a verdict, with {} for it: "mark it as {}". Other quotes are material.
+    "^" before a phrase: only at the start of a clause, or after "then" and "otherwise"."""
     ambiguous_negation: tuple[str, ...] = ()
     negation: tuple[str, ...] = ()
     """Negations of a verdict, with {} for its word. A rule must say what the verdict is, not what it isn't."""
     brand: tuple[str, ...] = ()
+    brand_value: tuple[str, ...] = ()
+    """Phrases that make a brand a condition, with {} for a word of ``brand``: "the {} is"."""
+    brand_state: tuple[str, ...] = ()
+    """Words after such a phrase that name no brand: "the vendor is missing"."""
     conclusion: tuple[str, ...] = ()
     """Words that introduce a rule's verdict."""
+    condition: tuple[str, ...] = ()
+    """Words that begin a condition, up to the next comma: a verdict word after them is part of the condition."""
+    then: tuple[str, ...] = ()
+    """Words that end a condition and begin its conclusion; without them, those of ``conclusion`` do."""
+    condition_end: tuple[str, ...] = ()
+    """Words that end a condition before a comma, in languages where they stand behind it."""
+    otherwise: tuple[str, ...] = ()
+    """Words that end a condition and begin another conclusion."""
+    ticket_number: tuple[str, ...] = ()
+    """Phrases that name a ticket by its number, with {} for a number or an ID, and {id} for an ID only."""
+    no_verdict: tuple[str, ...] = ()
+    """Compounds of a verdict word that are no verdict, such as "pass rate"."""
+    filler: tuple[str, ...] = ()
+    """Words without a meaning of their own: rules that differ only in these say the same."""
     variants: dict[str, str] = {}
     """Variant characters, each with its canonical form."""
 
@@ -71,6 +95,8 @@ class Language(msgspec.Struct, frozen=True):
     prompts: Mapping[str, str]
     plain: tuple[str, str] = ("pass", "fail")
     """The language's own words for the two verdicts; rules may use them even if a mission has other words."""
+    agreed_wording: Mapping[str, Any] | None = None
+    """The wording by which agreements know a shipped language: that of its first version."""
 
     @property
     def hashes(self) -> dict[str, str]:
@@ -90,8 +116,26 @@ class Language(msgspec.Struct, frozen=True):
     @property
     def identity(self) -> str:
         """Digest of the answer words, the wording and the prompts."""
-        words = [msgspec.to_builtins(table) for table in (self.answer, self.wording)]
-        return digest_of([self.name, self.version, *words, self.hashes])
+        return self._digest(_wording_data(self.wording))
+
+    @property
+    def agreed_identity(self) -> str:
+        """The same for agreements. The wording decides which rules can be learned, and no verdict, so that a shipped
+        language whose lists have grown is still what people agreed to."""
+        return self._digest(_wording_data(self.wording) if self.agreed_wording is None else self.agreed_wording)
+
+    def _digest(self, wording: Mapping[str, Any]) -> str:
+        return digest_of([self.name, self.version, msgspec.to_builtins(self.answer), wording, self.hashes])
+
+
+_FIRST_LISTS = ("third_state", "ambiguous_negation", "negation", "brand", "conclusion", "variants")
+
+
+def _wording_data(wording: Wording) -> dict[str, Any]:
+    """The lists of a wording; those that were added later only if they have something, so that a language without them
+    keeps its identity."""
+    data: dict[str, Any] = msgspec.to_builtins(wording)
+    return {name: value for name, value in data.items() if value or name in _FIRST_LISTS}
 
 
 def shipped_languages() -> tuple[str, ...]:
@@ -115,7 +159,10 @@ def find_language(name: str, beside: Path | None = None) -> Language:
 
 @cache
 def _shipped(name: str) -> Language:
-    return read_language(SHIPPED / name)
+    folder = SHIPPED / name
+    agreed = folder / "agreed_wording.json"
+    wording = parse_json(_read_text(agreed)) if agreed.is_file() else None
+    return msgspec.structs.replace(read_language(folder), agreed_wording=wording)
 
 
 def read_language(folder: Path) -> Language:

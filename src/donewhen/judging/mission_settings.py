@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
@@ -86,7 +86,8 @@ class Rules(_Table, frozen=True, kw_only=True):
     max_length: Annotated[int, msgspec.Meta(ge=20, le=2000)] = 160
     max_rules: Count = 40
     similar: Share = 0.9
-    """At this similarity or above, a new rule with the same verdict updates the old one."""
+    """A new rule updates an old one with the same verdict if they are at least this similar and differ only in words
+    without a meaning of their own. Otherwise it is added."""
     cleanup_below: Share = 0.35
     cleanup_misses: Count = 3
     credit_tickets: Natural | None = None
@@ -153,8 +154,13 @@ class MissionFile(_Table, frozen=True, kw_only=True):
     budget: MissionBudget = MissionBudget()
 
 
-def convert_settings(data: Any, kind: type[T], text: str, where: str) -> T:
-    """Convert data to a typed value; raise ConfigError with the line if it is invalid."""
+def convert_settings(
+    data: Any, kind: type[T], text: str, where: str, line_of: Callable[[Sequence[str]], int] | None = None
+) -> T:
+    """Convert data to a typed value; raise ConfigError with the line if it is invalid.
+
+    ``line_of`` finds the line of a key if ``text`` is not TOML.
+    """
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
@@ -166,9 +172,8 @@ def convert_settings(data: Any, kind: type[T], text: str, where: str) -> T:
             keys.append(unknown[1])
             suggestion = _suggestion(unknown[1], kind, keys[:-1])
         field = ".".join(keys) or "the file"
-        raise ConfigError(
-            f"{field}: {message}.", where=f"{where}:{_line_of(text, keys)}", next_step=suggestion
-        ) from error
+        line = _line_of(text, keys) if line_of is None else line_of(keys)
+        raise ConfigError(f"{field}: {message}.", where=f"{where}:{line}", next_step=suggestion) from error
 
 
 def key_location(path: Path, text: str, key: str) -> str:

@@ -37,7 +37,7 @@ def terms_of_mission(mission: Mission) -> dict[str, Any]:
     return {
         "mission": settings.mission,
         "model": settings.model,
-        "language": f"{mission.language.identity} {digest_of(mission.language.hashes)}",
+        "language": f"{mission.language.agreed_identity} {digest_of(mission.language.hashes)}",
         "words": [mission.language.answer.pass_, mission.language.answer.fail],
         "sampler": [f"{row.samples} at {row.temperature:g}" for row in settings.sampler],
         "min_verdict_agreement": settings.manual_review.min_verdict_agreement,

@@ -42,27 +42,43 @@ class Verdict(NamedTuple):
     """Each answer as pass, fail or the kind of malformation, with its reason."""
     prompt: str = ""
     """Hash of the language's prompt file."""
+    unread_rules: tuple[str, ...] = ()
+    """The rules that the model can't read and that might change the verdict."""
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether the answers call for a review: they contradict each other, agree too little, or are malformed."""
+        return self.signals.contradiction or self.signals.low_agreement or self.malformed > 0
 
     def as_dict(self) -> dict[str, Any]:
         """The verdict as a flat dict for JSON."""
         data = self._asdict()
         signals = data.pop("signals")._asdict()
+        data["unread_rules"] = list(self.unread_rules)
         data["answers"] = [{"vote": vote, "reason": reason} for vote, reason in self.answers]
         return {**data, **signals}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
         """Rebuild a verdict from ``as_dict``."""
-        own = {name: data[name] for name in cls._fields if name not in ("signals", "answers")}
+        own = {name: data[name] for name in cls._fields if name not in ("signals", "answers", "unread_rules")}
         answers = tuple((answer["vote"], answer["reason"]) for answer in data["answers"])
-        return cls(**own, signals=Signals(*(data[name] for name in Signals._fields)), answers=answers)
+        signals = Signals(*(data[name] for name in Signals._fields))
+        # Runs of earlier versions don't have it.
+        unread = tuple(data.get("unread_rules", ()))
+        return cls(**own, signals=signals, answers=answers, unread_rules=unread)
 
 
-def signals_of(vote: Vote, final: Binary | None, label: Binary | None, min_agreement: float) -> Signals:
-    """Compute the signals from the votes and from the verdict after overrides."""
+def signals_of(
+    vote: Vote, final: Binary | None, label: Binary | None, min_agreement: float, *, doubtful: bool = False
+) -> Signals:
+    """Compute the signals from the votes and from the verdict after overrides.
+
+    ``doubtful``: the model could not read a rule that might change the verdict.
+    """
     low = vote.strength < min_agreement
     match = None if label is None else final == label
-    review = vote.contradicts or low or vote.malformed > 0
+    review = vote.contradicts or low or vote.malformed > 0 or doubtful
     return Signals(vote.strength, low, vote.contradicts, match, match is False, review)
 
 
@@ -75,6 +91,7 @@ def verdict_of(
     step: int,
     answers: tuple[tuple[str, str], ...] = (),
     prompt: str = "",
+    unread_rules: tuple[str, ...] = (),
 ) -> Verdict:
     """Build the verdict on a ticket."""
     return Verdict(
@@ -87,9 +104,10 @@ def verdict_of(
         vote.malformed,
         vote.margin,
         ticket.label,
-        signals_of(vote, final, ticket.label, min_agreement),
+        signals_of(vote, final, ticket.label, min_agreement, doubtful=bool(unread_rules)),
         overridden_by,
         step,
         answers,
         prompt,
+        unread_rules,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from donewhen.foundation.files import replacing, write_atomically
 from donewhen.foundation.locks import locked_folder
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.competence import first_rule
-from donewhen.judging.guidance import FIRST, seed_guidance
+from donewhen.judging.guidance import FIRST, seed_guidance, sorted_keys
 from donewhen.judging.language import find_language, shipped_languages
 from donewhen.judging.mission import MISSION_FILE, Mission, read_mission
 from donewhen.judging.ticket import Ticket
@@ -95,9 +95,19 @@ def refuse_existing_mission(folder: Path) -> None:
 
 
 def create_mission(
-    folder: Path, name: str, language: str, tickets: Iterable[Ticket], scaffold: Sequence[str] = ()
+    folder: Path,
+    name: str,
+    language: str,
+    tickets: Iterable[Ticket],
+    scaffold: Sequence[str] = (),
+    *,
+    initial: Mapping[str, str] | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Mission:
-    """Write a mission. If ``tickets`` raises, the files are removed again. ``scaffold`` becomes S1, S2, …"""
+    """Write a mission. If ``tickets`` raises, the files are removed again. ``scaffold`` becomes S1, S2, …
+
+    ``initial`` are rules by key, instead of a scaffold; ``settings`` are written into mission.toml.
+    """
     check_mission_name(name)
     words = find_language(language, folder).answer
     refuse_existing_mission(folder)
@@ -111,7 +121,10 @@ def create_mission(
         pass_word=_toml_string(words.pass_),
         fail_word=_toml_string(words.fail),
     )
-    rules = {f"S{number}": text for number, text in enumerate(scaffold, 1)} | {FIRST: first_rule(language)}
+    text += settings_toml(settings or {})
+    written = {f"S{number}": rule for number, rule in enumerate(scaffold, 1)} if initial is None else dict(initial)
+    rules = {FIRST: first_rule(language)} | written
+    rules = {key: rules[key] for key in sorted_keys(rules)}
     seed_guidance(name, rules, "")
     with _removed_on_error(folder):
         refuse_existing_mission(folder)
@@ -120,6 +133,19 @@ def create_mission(
         # Written last, because this file makes the folder a mission.
         write_atomically(folder / MISSION_FILE, text.encode())
         return read_mission(folder)
+
+
+def settings_toml(settings: Mapping[str, Any]) -> str:
+    """Settings as lines of mission.toml: single values first, then tables."""
+    tables = {name: value for name, value in settings.items() if isinstance(value, Mapping | list)}
+    lines = [
+        f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in settings.items() if name not in tables
+    ]
+    for name, value in tables.items():
+        for row in value if isinstance(value, list) else [value]:
+            lines += ["", f"[[{name}]]" if isinstance(value, list) else f"[{name}]"]
+            lines += [f"{key} = {json.dumps(item, ensure_ascii=False)}" for key, item in row.items()]
+    return "\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def ticket_line(ticket: Ticket) -> bytes:

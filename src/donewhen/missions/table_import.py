@@ -39,13 +39,13 @@ _VERDICT_WORDS: dict[Binary, tuple[str, ...]] = {
     "pass": (
         "pass", "passed", "passes", "ok", "okay", "yes", "y", "true", "t", "1", "good", "accept", "accepted", "approve",
         "approved", "valid", "success", "successful", "succeeded", "correct", "right", "done", "met", "✓", "✔",
-        "通过", "合格", "是", "对", "正确", "成功", "达标", "同意",
+        "通过", "审核通过", "合格", "是", "对", "正确", "成功", "达标", "同意",
     ),
     "fail": (
         "fail", "failed", "fails", "nok", "no", "n", "false", "f", "0", "bad", "reject", "rejected", "refused",
         "denied", "invalid", "failure", "unsuccessful", "incorrect", "wrong", "unmet", "✗", "✘", "✕",
         "not ok", "not done", "not met", "not passed", "not accepted", "not approved",
-        "不通过", "未通过", "不合格", "否", "错", "错误", "不正确", "失败", "不达标", "不同意", "拒绝",
+        "不通过", "未通过", "审核不通过", "不合格", "否", "错", "错误", "不正确", "失败", "不达标", "不同意", "拒绝",
     ),
 }  # fmt: skip
 _FIELD_NAMES: dict[Role, str] = {"label": "label", "text": "text", "group": "group_id", "cluster": "cluster"}

@@ -7,6 +7,8 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -43,11 +45,14 @@ class SkippedRow(NamedTuple):
 Read: TypeAlias = SourceRow | SkippedRow | TicketError
 
 
-class TableSource(NamedTuple):
+@dataclass(frozen=True)
+class TableSource:
     """A file or folder to import tickets from."""
 
     path: Path
     kind: Kind
+    more: tuple[Path, ...] = ()
+    """Further JSONL files that belong to the same table."""
 
     def rows(self) -> Iterator[Read]:
         """Yield every row. Unreadable rows are yielded as errors, and reading continues if possible."""
@@ -55,7 +60,7 @@ class TableSource(NamedTuple):
             case "CSV":
                 return _csv_rows(self.path)
             case "JSONL":
-                return _json_rows(self.path)
+                return chain.from_iterable(map(_json_rows, (self.path, *self.more)))
             case "folder":
                 return _folder_rows(self.path)
 

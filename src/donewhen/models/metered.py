@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.disk_dict import DiskDict
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.models.answer_store import AnswerStore, question_key
@@ -19,7 +20,10 @@ from donewhen.models.roles import (
     ReflectionRequest,
     RolloutRequest,
     Terse,
+    UnreadRule,
     distinct_decode,
+    rules_in_doubt,
+    unread_rules,
 )
 
 Limit = Literal["calls", "tokens", "cost", "seconds", "calls_per_epoch", "tokens_per_epoch", "cost_per_epoch"]
@@ -190,6 +194,14 @@ class MeteredModel:
     def same_as(self, decode: Decode) -> Decode:
         """Return what identifies a decode for the model."""
         return distinct_decode(self.model, decode)
+
+    def unread_rules(self, rules: Mapping[str, str]) -> tuple[UnreadRule, ...]:
+        """Return the rules that the model can't read."""
+        return unread_rules(self.model, rules)
+
+    def rules_in_doubt(self, request: RolloutRequest, verdict: Binary) -> tuple[str, ...]:
+        """Return the keys of the unread rules that might change the verdict on a ticket."""
+        return rules_in_doubt(self.model, request, verdict)
 
     async def aclose(self) -> None:
         """Cancel the calls in flight and close the model."""

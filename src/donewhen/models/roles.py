@@ -167,6 +167,45 @@ def distinct_decode(model: object, decode: Decode) -> Decode:
     return model.same_as(decode) if isinstance(model, Indifferent) else decode
 
 
+class UnreadRule(NamedTuple):
+    """A rule that a model can't read, and therefore can't follow."""
+
+    key: str
+    fails_only: bool = False
+    """Whether the rule can only lead to *fail*. False if that is not known."""
+
+    @property
+    def scaffold(self) -> bool:
+        return self.key.startswith("S")
+
+    def may_change(self, verdict: Binary) -> bool:
+        """Whether the rule, if it were read, might change a verdict."""
+        return verdict == "pass" or not self.fails_only
+
+
+@runtime_checkable
+class PartialReader(Protocol):
+    """A model that can't read every sentence."""
+
+    def unread_rules(self, rules: Mapping[str, str]) -> tuple[UnreadRule, ...]:
+        """Return the rules that it can't read."""
+        ...
+
+    def rules_in_doubt(self, request: RolloutRequest, verdict: Binary) -> tuple[str, ...]:
+        """Return the keys of the rules that it can't read and that might change its verdict on this ticket."""
+        ...
+
+
+def unread_rules(model: object, rules: Mapping[str, str]) -> tuple[UnreadRule, ...]:
+    """Return the rules that a model can't read; chat models read any sentence."""
+    return model.unread_rules(rules) if isinstance(model, PartialReader) else ()
+
+
+def rules_in_doubt(model: object, request: RolloutRequest, verdict: Binary) -> tuple[str, ...]:
+    """Return the keys of the rules that a model can't read and that might change its verdict on a ticket."""
+    return model.rules_in_doubt(request, verdict) if isinstance(model, PartialReader) else ()
+
+
 @runtime_checkable
 class Closable(Protocol):
     """A model with connections or memory to release."""

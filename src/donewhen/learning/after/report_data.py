@@ -46,6 +46,8 @@ NoteCode = Literal[
     "label_noise",
     "policy",
     "unpinned_model",
+    "unread_scaffold",
+    "unread_guidance",
 ]
 
 

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 
 import msgspec
 
+from donewhen.judging.competence import unread_problems
 from donewhen.judging.guidance import FIRST
 from donewhen.learning.after.report_data import LearningReport, NoteCode, ReportNote
 from donewhen.learning.measuring.metrics import Estimate, McNemar, Measures
+from donewhen.models.contrast import Contrast
+from donewhen.models.roles import UnreadRule
 
 FLOOR = 0.8
 """A judge with a TPR or TNR below this is not reliable."""
@@ -25,8 +28,25 @@ def with_notes(report: LearningReport) -> LearningReport:
 
 def notes_of(report: LearningReport) -> tuple[ReportNote, ...]:
     """All notes on a report, serious ones first."""
-    notes = [*_ticket_notes(report), *_judge_notes(report), *_learning_notes(report), *_review_notes(report)]
+    notes = [
+        *_unread_notes(report),
+        *_ticket_notes(report),
+        *_judge_notes(report),
+        *_learning_notes(report),
+        *_review_notes(report),
+    ]
     return tuple(sorted(notes, key=lambda note: not note.serious))
+
+
+def _unread_notes(report: LearningReport) -> Iterator[ReportNote]:
+    """Rules that the model can't read, and therefore can't follow."""
+    for problem in unread_problems(_unread_rules(report)):
+        yield ReportNote(code=problem.code, text=problem.message, serious=True)
+
+
+def _unread_rules(report: LearningReport) -> tuple[UnreadRule, ...]:
+    rules = {rule.key: rule.text for rule in report.rules}
+    return Contrast().unread_rules(rules) if report.model == Contrast.name else ()
 
 
 def _ticket_notes(report: LearningReport) -> Iterator[ReportNote]:
@@ -142,7 +162,9 @@ def _learning_notes(report: LearningReport) -> Iterator[ReportNote]:
     elif report.after is not None:
         yield from _change_notes(report.before, report.after, report.comparison)
     # G0 is skipped, because it can't be removed.
-    own = [rule for rule in report.rules if not rule.scaffold and rule.key != FIRST]
+    # So are rules that the model can't read: their benefit is not known.
+    left_out = {FIRST, *(rule.key for rule in _unread_rules(report))}
+    own = [rule for rule in report.rules if not rule.scaffold and rule.key not in left_out]
     idle = [rule.key for rule in own if rule.effect is not None and rule.effect <= 0]
     if idle:
         text = f"Rules without benefit: {', '.join(idle)}. No more tickets are right with them than without them."

@@ -33,6 +33,7 @@ def eligibility_signals(verdict: Verdict) -> tuple[Signal, ...]:
         "contradiction": signals.contradiction,
         "low_agreement": signals.low_agreement,
         "conflict_flag": signals.conflict_flag,
-        "needs_manual_review": signals.needs_manual_review,
+        # A review that is due to unread rules alone says nothing about the ticket: there is nothing to learn from.
+        "needs_manual_review": signals.needs_manual_review and (verdict.uncertain or not verdict.unread_rules),
     }
     return tuple(name for name, value in active.items() if value)

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from donewhen.foundation.canonical import digest_of
+from donewhen.judging.guidance import same_text
 from donewhen.judging.language import Language
 from donewhen.learning.reflection.proposals import HypothesisProposal
 from donewhen.learning.reflection.wording import normalise_rule, polarity
@@ -30,6 +31,8 @@ class PooledHypothesis(msgspec.Struct, frozen=True):
     why: str = ""
     tried_with: int = 0
     """Number of supporting tickets at its last trial."""
+    answers: tuple[str, ...] = ()
+    """The answers that proposed it, each with its question, in this run and in earlier ones."""
 
 
 Pool = Mapping[str, PooledHypothesis]
@@ -40,20 +43,45 @@ def rule_signature(text: str, language: Language) -> str:
     return digest_of([normalise_rule(text, language), polarity(text, language)])[7:23]
 
 
-def add_support(pool: Pool, hypothesis: HypothesisProposal, cycle: str, language: Language) -> PooledHypothesis:
-    """The pooled hypothesis with the support of a cycle added."""
+def add_support(
+    pool: Pool, hypothesis: HypothesisProposal, cycle: str, language: Language, answer: str = ""
+) -> PooledHypothesis:
+    """The pooled hypothesis with the support of a cycle added.
+
+    ``answer`` identifies the model's answer and its question. An answer that was counted before, also in an earlier
+    run, is no new support: a cached answer says nothing new.
+    """
     signature = rule_signature(hypothesis.text, language)
     known = pool.get(signature)
     if known is None:
         evidence = tuple(dict.fromkeys(hypothesis.evidence))
         return PooledHypothesis(
-            signature, hypothesis.text, hypothesis.falsifier, hypothesis.dimension, (cycle,), evidence
+            signature,
+            hypothesis.text,
+            hypothesis.falsifier,
+            hypothesis.dimension,
+            (cycle,),
+            evidence,
+            answers=(answer,) if answer else (),
         )
+    repeated = bool(answer) and answer in known.answers
     return msgspec.structs.replace(
         known,
-        cycles=known.cycles if cycle in known.cycles else (*known.cycles, cycle),
+        cycles=known.cycles if repeated or cycle in known.cycles else (*known.cycles, cycle),
+        answers=known.answers if repeated or not answer else (*known.answers, answer),
         evidence=tuple(dict.fromkeys((*known.evidence, *hypothesis.evidence))),
     )
+
+
+def settle_adopted(hypothesis: PooledHypothesis, rules: Mapping[str, str]) -> PooledHypothesis:
+    """The hypothesis as promoted if a rule says the same, however the rule was adopted: it no longer waits."""
+    key = None if hypothesis.fate == "promoted" else key_of_rule(hypothesis.text, rules)
+    return hypothesis if key is None else msgspec.structs.replace(hypothesis, fate="promoted", key=key, why="adopted")
+
+
+def key_of_rule(text: str, rules: Mapping[str, str]) -> str | None:
+    """The key of the rule with this text; None if there is none."""
+    return next((key for key, rule in rules.items() if same_text(rule, text)), None)
 
 
 def promotable_hypotheses(pool: Pool, min_cycles: int, min_tickets: int) -> tuple[PooledHypothesis, ...]:

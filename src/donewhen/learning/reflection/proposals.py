@@ -7,70 +7,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from donewhen.foundation.plain_text import one_line
-from donewhen.judging.guidance import FIRST, KEY, Guidance, GuidanceChange, same_text
+from donewhen.judging.guidance import FIRST, KEY, Guidance, GuidanceChange, is_new_key, same_text
 from donewhen.judging.language import Language
 from donewhen.judging.mission_settings import Rules
 from donewhen.learning.reflection.rejections import ItemReason, Rejection
 from donewhen.learning.reflection.strict_json import UnusableAnswer, read_json_object
-from donewhen.learning.reflection.wording import fixed_parts, is_brand, normalise_rule, polarity, wording_objection
+from donewhen.learning.reflection.wording import (
+    content_words,
+    fixed_parts,
+    is_brand,
+    normalise_rule,
+    polarity,
+    remark_objection,
+    wording_objection,
+)
 from donewhen.models.roles import Case
 
-_LIST_OF_TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
-DECISION_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"no_evidence_group_ids": _LIST_OF_TEXTS, "decision_analysis": {"type": "string"}},
-    "required": ["no_evidence_group_ids", "decision_analysis"],
-    "additionalProperties": False,
-}
-_OPERATION = {
-    "op": {"enum": ["add", "update", "delete", "merge"]},
-    "key": {"type": "string"},
-    "text": {"type": "string"},
-    "merged_from": _LIST_OF_TEXTS,
-    "rationale": {"type": "string"},
-    "evidence": {**_LIST_OF_TEXTS, "minItems": 1},
-}
-_HYPOTHESIS = {
-    "text": {"type": "string"},
-    "dimension": {"type": "string"},
-    "falsifier": {"type": "string"},
-    "evidence": {**_LIST_OF_TEXTS, "minItems": 1},
-}
-_COVERAGE = dict.fromkeys(("learnable_ticket_keys", "covered_ticket_keys", "uncovered_ticket_keys"), _LIST_OF_TEXTS)
-OPS_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "has_evidence": {"type": "boolean"},
-        "evidence_analysis": {"type": "string"},
-        "operations": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": _OPERATION,
-                "required": ["op", "rationale", "evidence"],
-                "additionalProperties": False,
-            },
-        },
-        "hypotheses": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": _HYPOTHESIS,
-                "required": ["text", "falsifier", "evidence"],
-                "additionalProperties": False,
-            },
-        },
-        "coverage": {"type": "object", "properties": _COVERAGE},
-    },
-    "required": ["has_evidence", "evidence_analysis", "operations"],
-    "additionalProperties": False,
-}
 _FIELDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "add": (frozenset({"op", "text", "evidence"}), frozenset({"rationale"})),
     "update": (frozenset({"op", "key", "text", "evidence"}), frozenset({"rationale"})),
     "delete": (frozenset({"op", "key", "evidence"}), frozenset({"rationale"})),
     "merge": (frozenset({"op", "key", "merged_from", "text", "evidence"}), frozenset({"rationale"})),
 }
+
+_REMARK = 2
+"""The maximum length of a falsifier, as a multiple of that of a rule, which it may repeat."""
 
 
 class HypothesisProposal(NamedTuple):
@@ -147,7 +108,8 @@ def read_proposal(text: str, terms: ReadingTerms) -> OpsPass | UnusableAnswer:
     if isinstance(data, UnusableAnswer):
         return data
     required = {"has_evidence": bool, "evidence_analysis": str, "operations": list}
-    problem = _top_level_problem(data, required, {"hypotheses": list, "coverage": dict})
+    # Coverage is advisory, so nothing that it says makes an answer unusable.
+    problem = _top_level_problem(data, required, {"hypotheses": list, "coverage": object})
     if problem is not None:
         return problem
     reader = _Reader(terms, bool(data["has_evidence"]))
@@ -204,7 +166,9 @@ class _Reader:
         required, optional = _FIELDS[op]
         _check_fields(item, required, optional)
         evidence = self._evidence(item)
-        key = self._rule_key(item["key"]) if "key" in item else None
+        key = None
+        if "key" in item:
+            key = self._merge_key(item["key"]) if op == "merge" else self._rule_key(item["key"])
         merged_from = self._merged_keys(item["merged_from"], key) if op == "merge" else ()
         if op == "delete" and key == FIRST:
             raise _RejectedItem("g0_removal", FIRST)
@@ -241,6 +205,8 @@ class _Reader:
         dimension = item.get("dimension", "")
         if is_brand(dimension, self._terms.language):
             raise _RejectedItem("brand", one_line(dimension, 60))
+        self._check_remark("dimension", dimension)
+        self._check_remark("falsifier", item["falsifier"])
         text = self._text(item["text"])
         self._accepted_texts.add(normalise_rule(text, self._terms.language))
         return HypothesisProposal(text, one_line(item["falsifier"], 500), evidence, one_line(dimension, 60))
@@ -268,6 +234,12 @@ class _Reader:
             raise _RejectedItem("unknown_rule", one_line(rule_key, 60))
         return rule_key
 
+    def _merge_key(self, key: Any) -> str:
+        """The key of a merged rule: an existing one, or a new one that was never used."""
+        rule_key = str(key)
+        guidance = self._terms.guidance
+        return rule_key if is_new_key(guidance, rule_key) else self._rule_key(rule_key)
+
     def _merged_keys(self, names: Any, key: str | None) -> tuple[str, ...]:
         if not isinstance(names, list) or not names or len({str(name) for name in names}) != len(names):
             raise _RejectedItem("bad_merge", "merged_from is empty or has duplicates")
@@ -293,6 +265,14 @@ class _Reader:
             raise _RejectedItem("duplicate", f"{twin} already says this")
         return clean
 
+    def _check_remark(self, field: str, text: str) -> None:
+        """Reject a hypothesis whose falsifier or dimension says what its rule must not say."""
+        terms = self._terms
+        clean = " ".join(text.split())
+        objection = remark_objection(clean, terms.language, _REMARK * terms.rules.max_length, self._groups, self._texts)
+        if objection is not None:
+            raise _RejectedItem(objection.reason, one_line(f"{field}: {objection.detail}", 200))
+
     def _as_update(self, change: GuidanceChange) -> GuidanceChange:
         """Turn an added rule that is nearly equal to an existing one into an update of it."""
         key = None if change.op != "add" or change.text is None else self._similar_rule(change.text)
@@ -313,6 +293,9 @@ class _Reader:
             if key == FIRST or fixed_parts(known) != fixed_parts(text):
                 continue
             if polarity(known, terms.language) != polarity(text, terms.language):
+                continue
+            # One word more makes another rule ("with", "without"), however similar the letters are.
+            if content_words(known, terms.language) != content_words(text, terms.language):
                 continue
             old, new = normalise_rule(known, terms.language), normalise_rule(text, terms.language)
             if difflib.SequenceMatcher(None, old, new, autojunk=False).ratio() >= terms.rules.similar:
@@ -352,5 +335,9 @@ def _top_level_problem(
     unknown = [name for name in data if name not in required and name not in optional]
     if unknown:
         return UnusableAnswer("unknown_field", one_line(unknown[0], 60))
-    wrong = [name for name, kind in {**required, **optional}.items() if name in data and type(data[name]) is not kind]
+    wrong = [
+        name
+        for name, kind in {**required, **optional}.items()
+        if name in data and kind not in (object, type(data[name]))
+    ]
     return UnusableAnswer("wrong_type", wrong[0]) if wrong else None

@@ -67,7 +67,7 @@ MEANINGS: dict[AnswerReason | ItemReason, str] = {
     "both_verdicts": "The rule has both verdicts.",
     "sample_id": "The rule names a ticket.",
     "copied_chain": "The rule copies a ticket's own words.",
-    "brand": "A dimension may not be a brand.",
+    "brand": "The dimension is a brand, or the rule depends on which brand it is.",
     "no_falsifier": "The hypothesis does not say what would disprove it.",
     "duplicate": "The rule already exists, or is changed or proposed twice in the same answer.",
     "operation_cap": "The answer has too many operations.",

@@ -12,7 +12,7 @@ from donewhen.judging.mission import Mission
 from donewhen.judging.prompt_rendering import escape_block, evidence_block, shared_prompt_part
 from donewhen.judging.ticket import Ticket
 from donewhen.judging.verdict import Verdict
-from donewhen.learning.reflection.proposals import DECISION_SCHEMA, OPS_SCHEMA
+from donewhen.learning.reflection.answer_schemas import DECISION_SCHEMA, OPS_SCHEMA
 from donewhen.models.roles import Case, Prompt, ReflectionRequest
 
 _MAX_CASE_SHARE = 0.8

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.guidance import GuidanceChange, next_key
 from donewhen.judging.mission import Mission
@@ -41,8 +42,9 @@ from donewhen.learning.running.events import EventType, RunEvent
 from donewhen.learning.running.recorder import RunRecorder
 from donewhen.learning.running.run_state import RunState
 from donewhen.learning.running.unlearned_queue import UnlearnedQueue
+from donewhen.models.answer_store import question_key
 from donewhen.models.metered import MeteredModel
-from donewhen.models.roles import Case, Completion, ModelError, Studious
+from donewhen.models.roles import Case, Completion, ModelError, ReflectionRequest, Studious
 
 
 class ReflectionLimitReached(Exception):  # noqa: N818 - control flow, not an error
@@ -180,6 +182,7 @@ class ReflectionCycles:
             proposal = parsed if isinstance(parsed, OpsPass) else OpsPass((), (), "", ())
             return {
                 **self._event_fields(cycle, reflection_id, attempt, packed.cases, "ops"),
+                "answer": "" if isinstance(answer, UnusableAnswer) else self._answer_id(request, answer),
                 "operations": [msgspec.to_builtins(operation) for operation in proposal.operations],
                 "hypotheses": [hypothesis._asdict() for hypothesis in proposal.hypotheses],
                 "covered": sorted(proposal.covered),
@@ -190,7 +193,7 @@ class ReflectionCycles:
 
         proposed = (await self._step("proposed", ask)).read_as(ChangesProposed)
         for hypothesis in proposed.hypotheses:
-            self._record_support(hypothesis, cycle)
+            self._record_support(hypothesis, cycle, proposed.answer)
         for change in proposed.operations:
             await self._changes.make(change, reflection_id)
         return frozenset(proposed.covered)
@@ -200,6 +203,9 @@ class ReflectionCycles:
         reflection = self._settings.reflection
         minimums = reflection.hypothesis_min_support_cycles, reflection.hypothesis_min_unique_ticket_keys
         for hypothesis in promotable_hypotheses(self._state.pool, *minimums):
+            if self._state.pool[hypothesis.signature].fate == "promoted":
+                # A rule that was adopted meanwhile says the same.
+                continue
             full = len(self._state.guidance.learned) >= self._settings.rules.max_rules
             capped = self._state.epoch.promotions >= reflection.max_promotions_per_epoch
             if full or capped or not self._changes.left:
@@ -222,9 +228,12 @@ class ReflectionCycles:
             )
             self._recorder.record("fated", {"cycle": cycle, "hypothesis": msgspec.to_builtins(fate)})
 
-    def _record_support(self, proposed: ProposedHypothesis, cycle: str) -> None:
+    def _answer_id(self, request: ReflectionRequest, answer: Completion) -> str:
+        return digest_of([question_key(self._metered.name, "ops", request), answer.text])[7:23]
+
+    def _record_support(self, proposed: ProposedHypothesis, cycle: str, answer: str) -> None:
         proposal = HypothesisProposal(proposed.text, proposed.falsifier, proposed.evidence, proposed.dimension)
-        pooled = add_support(self._state.pool, proposal, cycle, self._mission.language)
+        pooled = add_support(self._state.pool, proposal, cycle, self._mission.language, answer)
         self._recorder.record("supported", {"cycle": cycle, "hypothesis": msgspec.to_builtins(pooled)})
 
     async def _step(self, kind: EventType, ask: Callable[[], Awaitable[dict[str, Any]]]) -> RunEvent:

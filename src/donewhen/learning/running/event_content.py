@@ -118,6 +118,8 @@ class ChangesProposed(ReflectionAnswered, frozen=True, kw_only=True):
     operations: list[GuidanceChange]
     hypotheses: list[ProposedHypothesis]
     covered: list[str]
+    answer: str = ""
+    """Identifies the question and its answer, so that support from a repeated answer is counted once."""
 
 
 class CasesClosed(EventContent, frozen=True, kw_only=True):

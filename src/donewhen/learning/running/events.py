@@ -185,7 +185,12 @@ def _parse_event(line: bytes, number: int, where: str) -> RunEvent:
         )
     if missing := sorted({"number", "type", "at", "data", "spent"} - row.keys()):
         raise RunError(f"The line is not an event: it has no {missing[0]!r}.", where=where)
-    if row["number"] != number or row["type"] not in _TYPES or not isinstance(row["data"], dict):
+    kind, spent = row["type"], row["spent"]
+    known = isinstance(kind, str) and kind in _TYPES
+    costs = isinstance(spent, dict) and all(type(value) in (int, float) for value in spent.values())
+    if row["number"] != number or not (
+        known and costs and isinstance(row["data"], dict) and isinstance(row["at"], str)
+    ):
         raise RunError(f"The line is not a valid event with number {number}.", where=where)
     try:
         return RunEvent(number, row["type"], row["at"], row["data"], row["spent"])

@@ -12,7 +12,7 @@ from donewhen.foundation.files import read_limited, write_atomically
 from donewhen.foundation.locks import locked_folder
 from donewhen.foundation.size_limits import HYPOTHESES
 from donewhen.judging.mission import Mission
-from donewhen.learning.reflection.hypotheses import PooledHypothesis
+from donewhen.learning.reflection.hypotheses import PooledHypothesis, key_of_rule
 from donewhen.learning.running.events import RunError
 from donewhen.learning.running.run_state import RunState
 
@@ -27,7 +27,7 @@ def carried_over_hypotheses(mission: Mission, train: Collection[str]) -> tuple[P
     path = mission.folder / POOL
     known = frozenset(train)
     carried_over = []
-    for hypothesis in _read(path):
+    for hypothesis in _not_adopted(mission, _read(path)):
         evidence = tuple(key for key in hypothesis.evidence if key in known)
         if evidence:
             tried_with = min(hypothesis.tried_with, len(evidence))
@@ -51,7 +51,7 @@ def save_waiting_hypotheses(mission: Mission, state: RunState, run: str) -> None
 
 def waiting_pool(mission: Mission) -> tuple[PooledHypothesis, ...]:
     """All waiting hypotheses of a mission."""
-    return _read(mission.folder / POOL)
+    return _not_adopted(mission, _read(mission.folder / POOL))
 
 
 def record_answer(mission: Mission, signature: str, *, right: bool, by: str) -> None:
@@ -71,6 +71,14 @@ def record_answer(mission: Mission, signature: str, *, right: bool, by: str) -> 
                 why, count = f"{by} says that it is wrong", len(hypothesis.evidence)
                 pool.append(msgspec.structs.replace(hypothesis, fate="refused", why=why, tried_with=count))
         _write(mission.folder / POOL, pool)
+
+
+def _not_adopted(mission: Mission, pool: tuple[PooledHypothesis, ...]) -> tuple[PooledHypothesis, ...]:
+    """The hypotheses that no rule of the mission says already."""
+    if not pool:
+        return ()
+    rules = mission.guidance().rules
+    return tuple(hypothesis for hypothesis in pool if key_of_rule(hypothesis.text, rules) is None)
 
 
 def _write(path: Path, pool: Iterable[PooledHypothesis]) -> None:

@@ -17,7 +17,7 @@ from donewhen.judging.guidance import (
     record_credit,
     seed_guidance,
 )
-from donewhen.learning.reflection.hypotheses import PooledHypothesis
+from donewhen.learning.reflection.hypotheses import PooledHypothesis, settle_adopted
 from donewhen.learning.running.event_content import (
     BudgetHit,
     CandidatesSelected,
@@ -140,7 +140,7 @@ class RunState:
             case CasesClosed() as closed:
                 self.epoch.covered += len(closed.covered)
             case HypothesisChanged(hypothesis=hypothesis):
-                self.pool[hypothesis.signature] = hypothesis
+                self.pool[hypothesis.signature] = settle_adopted(hypothesis, self.guidance.rules)
                 self.epoch.promotions += event.type == "fated" and hypothesis.fate == "promoted"
             case ChangeTried() as trial:
                 self.trials.append(dict(event.data))
@@ -208,6 +208,8 @@ class RunState:
         removed = {key: text for key, text in before.learned.items() if key not in self.guidance.experiences}
         self.changes.append({**event.data, "epoch": self.epoch.number, "gone": removed})
         self.epoch.changes += 1
+        rules = self.guidance.rules
+        self.pool = {signature: settle_adopted(hypothesis, rules) for signature, hypothesis in self.pool.items()}
 
     def _apply_queued(self, rows: Iterable[QueuedTicket], as_written: Iterable[dict[str, Any]]) -> None:
         self.queue += as_written

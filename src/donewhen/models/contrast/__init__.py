@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 
 from donewhen.foundation.binary import Binary
 from donewhen.models.contrast.features import Features
-from donewhen.models.contrast.judge import HOT, judge_by_rules, unreadable_rules
+from donewhen.models.contrast.judge import HOT, judge_by_rules, only_defaults, read_rules, unreadable_rules
 from donewhen.models.contrast.proposer import Proposer
 from donewhen.models.contrast.rules import DefaultRule
 from donewhen.models.contrast.sentences import write_rule
 from donewhen.models.contrast.wording import rule_sentences
-from donewhen.models.roles import Case, Completion, Decode, ReflectionRequest, RolloutRequest
+from donewhen.models.roles import Case, Completion, Decode, ReflectionRequest, RolloutRequest, UnreadRule
 
-__all__ = ["Contrast", "default_rule", "unreadable_rules"]
+__all__ = ["Contrast", "default_rule", "only_defaults", "unreadable_rules"]
 
 _REMEMBERED = 16_000_000
 """Size of the feature cache, in characters of tickets."""
@@ -56,10 +56,25 @@ class Contrast:
         return Decode(HOT if decode.temperature >= HOT else 0.0)
 
     def decides(self, request: RolloutRequest) -> bool:
-        """Whether readable rules decide the ticket, and no unreadable rule takes precedence."""
+        """Whether readable rules decide the ticket, and no rule that can't be read might change the verdict."""
         judged = judge_by_rules(request.rules, self.features(request.evidence), request.decode.temperature)
-        binding = any(key.startswith("S") for key in unreadable_rules(request.rules))
-        return not judged.default and not (binding and any(not key.startswith("S") for key in judged.applied))
+        return not judged.default and not self.rules_in_doubt(request, judged.verdict)
+
+    def unread_rules(self, rules: Mapping[str, str]) -> tuple[UnreadRule, ...]:
+        """Return the rules with a sentence that this model can't parse."""
+        return read_rules(tuple(rules.items())).unread
+
+    def rules_in_doubt(self, request: RolloutRequest, verdict: Binary) -> tuple[str, ...]:
+        """Return the keys of the unread rules that might change the verdict on a ticket.
+
+        Guidance can't change a verdict that the scaffold decides.
+        """
+        unread = [rule for rule in self.unread_rules(request.rules) if rule.may_change(verdict)]
+        if any(not rule.scaffold for rule in unread):
+            judged = judge_by_rules(request.rules, self.features(request.evidence), request.decode.temperature)
+            if any(key.startswith("S") for key in judged.applied):
+                unread = [rule for rule in unread if rule.scaffold]
+        return tuple(rule.key for rule in unread)
 
     def study(self, cases: Sequence[Case]) -> None:
         """Receive all training cases of an epoch."""

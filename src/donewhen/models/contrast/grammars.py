@@ -33,6 +33,15 @@ class Grammar(NamedTuple):
     rule: str
     counted: str
     default: str
+    other_defaults: tuple[str, ...]
+    """Patterns of other common wordings of the default. *Otherwise* is not among them: it is the other half of a rule,
+    which may have other rules after it."""
+    default_clauses: tuple[str, ...]
+    """Patterns of how it is said that no rule applies."""
+    fail_wording: str
+    """Pattern of what a rule in free wording says if it leads to *fail*."""
+    open_wording: str
+    """Pattern of what leaves it open, where ``FAILS`` stands for what the pattern of *fail* has found."""
     also: str
     next: str
     """Separator between the items of a list."""
@@ -84,6 +93,26 @@ ENGLISH = Grammar(
     rule="When {conditions}, the verdict is {verdict}{strength}.",
     counted="With {enough}+ of: {conditions}, the verdict is {verdict}{strength}.",
     default="Unless a rule says otherwise, the verdict is {verdict}.",
+    other_defaults=(
+        r"(?:{clause}),? (?:then )?the verdict is {verdict}\.?",
+        r"the verdict is {verdict},? (?:{clause})\.?",
+        r"(?:the )?default(?: verdict)?(?: is|:) {verdict}\.?",
+    ),
+    default_clauses=(
+        r"(?:unless|except if) (?:a|another|any other) rule (?:says otherwise|applies|decides)",
+        r"(?:if|when|where) no (?:other )?rules? (?:says? otherwise|appl(?:y|ies)|decides?)",
+        r"(?:if|when|where) none of the (?:other )?rules appl(?:y|ies)",
+        r"by default",
+    ),
+    fail_wording=(
+        r"\bfail(?:s|ed|ing)?\b|\breject(?:s|ed)?\b"
+        r"|(?:\b(?:must|may|can|shall|should|will|do|does) ?(?:not|never)|\bcannot|n't|\bnever)"
+        r" (?:be )?(?:pass|accept|approve|release)(?:e?[sd])?\b"
+    ),
+    open_wording=(
+        r"\bpass|\baccept|\bapprov|\breleas|\bunless\b|\bexcept|\botherwise\b|\bonly\b"
+        r"|(?:\bnot|n't|\bnever|\bno longer|\bwithout)\b[^,;:]{0,20}FAILS"
+    ),
     also=" and ",
     next="; ",
     either=" or ",
@@ -133,6 +162,23 @@ CHINESE = Grammar(
     rule="若{conditions}，则判定{verdict}{strength}。",
     counted="若以下至少{enough}项成立：{conditions}，则判定{verdict}{strength}。",
     default="若无规则另述，则判定{verdict}。",
+    other_defaults=(
+        r"(?:{clause})(?:时|的情况下|的)?[,，]?(?:则|就)?(?:判定|判断|判)?为?{verdict}。?",
+        r"默认(?:情况下|判定|判断|结论|结果)?[,，:：]?(?:则|就)?(?:判定|判断|判)?[为是]?{verdict}。?",
+    ),
+    default_clauses=(
+        r"(?:若|如果|如|当|在)?(?:无|没有)(?:任何)?(?:其[他它])?规则(?:另述|适用|另有规定|另有说明|作出决定)",
+        r"(?:若|如果|如|当|在)?(?:其[他它]|所有)?规则[均都]不适用",
+        r"除非(?:其[他它])?规则(?:另述|另有规定|另有说明|适用)",
+    ),
+    fail_wording=(
+        r"(?:不|禁止|严禁)(?:能|得|可|予|应|许|准|允许|可以|应该|应当)?(?:判定|判断|判)?为?(?:通过|放行|合格|验收)"
+        r"|拒绝|驳回|拒收"
+    ),
+    open_wording=(
+        r"通过|放行|合格|验收|除非|否则|除外|例外|只有|才"
+        r"|(?:不|勿|别|无需|无须)(?:要|应|得|能|可|必|用|该)?(?:直接|一律)?(?:判定|判断|判|算|视|记)?[为作]?FAILS"
+    ),
     also="，且",
     next="；",
     either="或",

@@ -16,13 +16,18 @@ from typing import NamedTuple
 from donewhen.foundation.binary import Binary
 from donewhen.models.contrast.features import Features
 from donewhen.models.contrast.rules import DefaultRule, Rule, applies, signed_weight
-from donewhen.models.contrast.sentences import read_rule, sentences_of
+from donewhen.models.contrast.sentences import fails_only, read_rule, sentences_of
+from donewhen.models.roles import UnreadRule
 
 HOT = 0.5
 """The temperature from which weak rules are ignored."""
 
 FALLBACK: Binary = "fail"
 """The default if no rule states one: work without evidence is not done."""
+
+
+_FIRST = "G0"
+"""The default rule. If it can't be read, the fallback applies, which may be wrong in both directions."""
 
 
 class RuleVerdict(NamedTuple):
@@ -41,7 +46,7 @@ class ReadRules(NamedTuple):
     scaffold: tuple[tuple[str, Rule, int], ...]
     guidance: tuple[tuple[str, Rule, int], ...]
     default: Binary
-    unread: tuple[str, ...]
+    unread: tuple[UnreadRule, ...]
 
 
 def judge_by_rules(rules: Mapping[str, str], features: Features, temperature: float = 0.0) -> RuleVerdict:
@@ -61,27 +66,38 @@ def judge_by_rules(rules: Mapping[str, str], features: Features, temperature: fl
 
 def unreadable_rules(rules: Mapping[str, str]) -> tuple[str, ...]:
     """Return the keys of rules with a sentence that the judge can't parse and therefore ignores."""
-    return read_rules(tuple(rules.items())).unread
+    return tuple(rule.key for rule in read_rules(tuple(rules.items())).unread)
+
+
+def only_defaults(rules: Mapping[str, str]) -> bool:
+    """Whether all rules are readable and say nothing but the default, in any wording."""
+    read = read_rules(tuple(rules.items()))
+    return not (read.scaffold or read.guidance or read.unread)
 
 
 @lru_cache(maxsize=4096)
 def read_rules(rules: tuple[tuple[str, str], ...]) -> ReadRules:
-    """Parse rules into scaffold and guidance. The first default counts, scaffold before guidance."""
+    """Parse rules into scaffold and guidance. The first default counts, scaffold before guidance.
+
+    A later default of the same group that contradicts the first is not followed, so it counts as unread.
+    """
     scaffold: list[tuple[str, Rule, int]] = []
     guidance: list[tuple[str, Rule, int]] = []
-    defaults: list[Binary] = []
-    prose: list[str] = []
+    defaults: dict[str, Binary] = {}
+    prose: dict[str, list[str]] = {}
     for key, text in sorted(rules, key=lambda item: not item[0].startswith("S")):
         for sentence in sentences_of(text):
             rule = _read(sentence)
             if isinstance(rule, DefaultRule):
-                defaults.append(rule.verdict)
+                if defaults.setdefault(key[:1], rule.verdict) != rule.verdict:
+                    prose.setdefault(key, []).append(sentence)
             elif rule is None:
-                prose.append(key)
+                prose.setdefault(key, []).append(sentence)
             else:
                 (scaffold if key.startswith("S") else guidance).append((key, rule, signed_weight(rule)))
-    default = defaults[0] if defaults else FALLBACK
-    return ReadRules(tuple(scaffold), tuple(guidance), default, tuple(dict.fromkeys(prose)))
+    default = next(iter(defaults.values()), FALLBACK)
+    unread = tuple(UnreadRule(key, key != _FIRST and all(map(fails_only, said))) for key, said in prose.items())
+    return ReadRules(tuple(scaffold), tuple(guidance), default, unread)
 
 
 _read = lru_cache(maxsize=1 << 14)(read_rule)

@@ -71,6 +71,16 @@ def read_rule(text: str) -> Rule | DefaultRule | None:
     return None
 
 
+def fails_only(sentence: str) -> bool:
+    """Whether a sentence that no rule can be parsed from can only lead to *fail*; False if that is not clear."""
+    text = " ".join(sentence.split())
+    for pattern, _ in _FAIL_WORDINGS:
+        text, found = pattern.subn("FAILS", text)
+        if found:
+            return not any(other.search(text) for _, other in _FAIL_WORDINGS)
+    return False
+
+
 def sentences_of(text: str) -> list[str]:
     """Split a text into sentences. Full stops in quotation marks don't count."""
     hidden = _QUOTED_TEXT.sub(lambda found: re.sub(r"[.。\s]", "x", found[0]), text)
@@ -132,10 +142,18 @@ class _Reader:
         self._counted = _compile(grammar.counted, whole)
         self._rule = _compile(grammar.rule, whole)
         self._default = _compile(grammar.default, whole)
+        clause, verdict = "|".join(grammar.default_clauses), f"(?P<verdict>{whole['verdict']})"
+        self._other_defaults = [
+            re.compile(pattern.replace("{clause}", clause).replace("{verdict}", verdict), re.IGNORECASE)
+            for pattern in grammar.other_defaults
+        ]
         self._lenient = [(re.compile(pattern, re.IGNORECASE), put) for pattern, put in grammar.lenient]
 
     def read(self, text: str) -> Rule | DefaultRule | None:
         text = " ".join(text.split())
+        for pattern in self._other_defaults:
+            if found := pattern.fullmatch(text):
+                return DefaultRule(self._verdict(found["verdict"]))
         for pattern, put in self._lenient:
             text = pattern.sub(put, text)
         if found := self._default.fullmatch(text):
@@ -217,3 +235,6 @@ def _compile(template: str, slots: dict[str, str]) -> re.Pattern[str]:
 
 
 _READERS = [_Reader(grammar) for grammar in GRAMMARS.values()]
+_FAIL_WORDINGS = [
+    (re.compile(grammar.fail_wording, re.IGNORECASE), re.compile(grammar.open_wording)) for grammar in GRAMMARS.values()
+]

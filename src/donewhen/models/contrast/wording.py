@@ -17,16 +17,39 @@ from donewhen.models.contrast.rules import (
 )
 from donewhen.models.contrast.sentences import write_conditions
 
-# Rules have two verdicts, so their phrases must not name a verdict, a third state, or a brand.
+# Rules have two verdicts, so their phrases must not name a verdict, a third state, or a brand. A test compares these
+# with the wording of the languages, by which proposals are screened.
 _UNFIT_WORDS = (
-    "pass", "passes", "passed", "fail", "fails", "failed", "pending", "unclear", "inconclusive",
-    "review", "insufficient evidence", "enough evidence", "to be determined", "cannot determine",
-    "can not determine", "further confirmation", "should not", "must not", "do not judge",
-    "brand", "brands", "branding",
+    "pass", "passes", "passed", "fail", "fails", "failed", "review", "reviewed", "should not", "must not",
+    "do not judge", "enough evidence", "brand", "branding", "brands", "doubtful",
+    "inadequate", "inconclusive", "indeterminate", "insufficient",
+    "pending", "tbc", "tbd", "uncertain",
+    "uncertainty", "unclear", "undecidable", "undecided", "undetermined", "unsure",
+    "awaiting confirmation", "can't decide", "can't determine", "can't judge", "can't tell", "cannot decide",
+    "cannot determine", "cannot judge", "cannot tell", "confirmation needed", "further checks",
+    "further confirmation", "further evidence", "further investigation", "further verification", "in doubt",
+    "insufficiently proven", "manual check", "manual confirmation", "manual inspection", "manual verification",
+    "need confirmation", "needs confirmation", "not certain", "not clear", "not sufficient", "not sure",
+    "requires confirmation", "second opinion", "third state", "third verdict",
+    "can not decide", "can not determine", "can't be decided", "can't be determined", "can't be judged",
+    "cannot be decided", "cannot be determined", "cannot be judged", "couldn't be determined", "hard to say",
+    "hard to tell", "impossible to determine", "more evidence needed", "need more evidence", "needs more evidence",
+    "not enough information", "to be checked", "to be confirmed", "to be decided", "to be determined",
+    "to be verified", "unable to decide", "unable to determine", "unable to judge", "could not be determined",
+    "more evidence is needed",
 )  # fmt: skip
 _UNFIT_CHARACTERS = (
-    "通过", "复核", "複核", "覆核", "证据不足", "證據不足", "待定", "直接", "佐证", "佐證", "进一步", "進一步",
-    "第三态", "无法判断", "無法判斷", "判定", "判断", "判為", "判为", "品牌",
+    "通过", "複核", "覆核", "證據不足", "直接", "佐證", "进一步", "進一步", "無法判斷", "判定", "判断", "判為",
+    "判为", "佐证", "品牌", "复审", "复核", "存疑", "待定", "待查", "待议", "暂定",
+    "暂缓", "不确定", "待商榷", "待复查", "待审查", "待审核", "待核实",
+    "待核对", "待核查", "待确认", "待补充", "待观察", "待评估", "待验证", "拿不准", "暂不判",
+    "第三态", "说不准", "转人工", "需人工", "需复查", "需核实", "需核查", "需确认", "不太确定",
+    "不能确定", "人工介入", "人工复查", "人工审核", "人工核实", "人工核查", "人工检查", "人工确认", "依据不足",
+    "信息不足", "再次确认", "存在疑问", "尚未确定", "建议复查", "无法确定", "无法确认", "未能确定", "缺乏证据",
+    "缺乏足够", "证据不够", "证据不足", "证据仍不", "证据尚不", "证据有限", "证据较少", "难以确定", "难以确认",
+    "需再确认", "需要人工", "需要复查", "需要核实", "需要核查", "需要确认", "不足以确认", "不足以认定",
+    "不足以证明", "依据不充分", "信息不充分", "第三种状态", "第三种结论", "证据不充分", "需要再确认",
+    "无法得出结论", "证据并不充分",
 )  # fmt: skip
 _UNFIT_NEEDLES = tuple(map(needle, _UNFIT_WORDS))
 

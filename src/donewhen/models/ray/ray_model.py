@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from donewhen import __version__
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.secrets import redact_secrets
@@ -36,7 +37,10 @@ from donewhen.models.roles import (
     RolloutRequest,
     Studious,
     Terse,
+    UnreadRule,
     distinct_decode,
+    rules_in_doubt,
+    unread_rules,
 )
 
 STARTING = 120.0
@@ -152,6 +156,12 @@ class RayModel:
     def same_as(self, decode: Decode) -> Decode:
         """Return what identifies a decode for the model on the workers."""
         return distinct_decode(self._here, decode)
+
+    def unread_rules(self, rules: Mapping[str, str]) -> tuple[UnreadRule, ...]:
+        return unread_rules(self._here, rules)
+
+    def rules_in_doubt(self, request: RolloutRequest, verdict: Binary) -> tuple[str, ...]:
+        return rules_in_doubt(self._here, request, verdict)
 
     def study(self, cases: Sequence[Case]) -> None:
         """Pass the training cases of an epoch to the model if it studies them."""
