@@ -312,7 +312,7 @@ MEANT = "Meaningless text that is not a known placeholder; a person has to agree
 PROSE = "Wrong prose beside correct evidence: no gate uses it."
 SWALLOWED = "An agreed script that ignores exit codes."
 ONE_BYTE = "A change of one byte; only the criteria can check whether it is correct."
-GROUND = "The output of a dependency rewritten before the start: the outputs of a done job are not checked again."
+GROUND = "The output of a dependency rewritten, and its job completed again: only its own criteria judge it."
 SEALED = "A person who agrees to the loosened text without reading it."
 TYPED = "Edits of fields that no gate uses (`updated_at`, `priority`, `due_date`)."
 HONEST = "the work, without the edit"
@@ -380,7 +380,8 @@ TRICKS = [
           lambda shop: _failing(shop, "FAILED. 12 of 12 tests fail.\n"),
           "a negative verification text, with a passing command", prose_that_sounds_bad,
           PROSE),
-    Trick(9, "the output of a dependency rewritten after the job was started", ("upstream_changed",),
+    Trick(9, "the output of a dependency rewritten after the job was started",
+          ("dependency_invalid", "upstream_changed"),
           upstream_rewritten, "the outputs of dependencies only touched", upstream_touched,
           GROUND),
     Trick(9, "the output of an indirect dependency rewritten", ("dependency_invalid",), upstream_of_upstream_rewritten,

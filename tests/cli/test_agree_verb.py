@@ -75,7 +75,7 @@ def test_a_person_who_types_the_word_seals_the_project_and_its_jobs(
 ) -> None:
     played = as_person(["agree", "--notes", "as discussed"], shop.root)
     assert played.status == 0
-    assert "It says hello [check: run echo hello]" in played.screen
+    assert "└ checked by: run echo hello" in played.screen
     project = shop.project()
     assert kinds(shop, job.id) == kinds(shop, project.id) == ["person"]
     fields = shop.job(job.id).document.fields

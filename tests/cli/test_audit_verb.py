@@ -196,7 +196,7 @@ def test_contract_show_prints_what_holds_and_who_sealed_it(shop: Workspace, job:
     assert (told["chain"], told["state"], told["hash"]) == (job.id, "voided", terms_hash(sealed))
     assert told["terms"]["reward_target"] == 80
     shown = donewhen(["contract", "show", "001"], shop.root).stdout
-    assert "It says hello [check: run echo hello]" in shown
+    assert "└ checked by: run echo hello" in shown
     assert "(person)" in shown
 
 
@@ -224,7 +224,7 @@ def test_contract_diff_names_each_change_with_its_line(shop: Workspace, job: Job
     }
     shown = donewhen(["contract", "diff"], shop.root).stdout
     assert "▼ loosened  reward_target: 80 → 5" in shown
-    assert "+ added     criteria: It is quick [check: manual]" in shown
+    assert "+ added     criteria: It is quick\n      └ checked by: a person\n" in shown
 
 
 def test_contract_diff_is_satisfied_with_more_and_with_nothing(shop: Workspace, job: Job, donewhen: Donewhen) -> None:

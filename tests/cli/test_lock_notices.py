@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import donewhen.foundation.locks as locks_module
+from donewhen.cli import main
+from donewhen.foundation.current_command import current_command
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen_kit import run_main
@@ -90,3 +93,13 @@ def test_without_a_command_line_a_notice_is_not_written_to_stdout() -> None:
     script = "from donewhen.foundation.notices import notify; notify('Waiting.')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "Waiting.\n")
+
+
+@pytest.mark.parametrize("arguments", [["status", "--json"], ["hook", "stop", "--runtime", "claude"]])
+def test_a_program_that_goes_on_after_a_command_no_longer_runs_it(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{}")))
+    main(arguments)
+    assert current_command() is None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import html
 
-from donewhen.foundation.plain_text import join_limited, one_line, plain_text, shorten
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from donewhen.foundation.plain_text import escape_html, join_limited, one_line, plain_text, shorten
 
 BIDIRECTIONAL = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 ZERO_WIDTH = "\u00ad\u180e\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\u206a\u206f\ufeff"
@@ -168,3 +172,8 @@ def test_text_made_to_be_slow_is_cleaned_all_the_same(text: str) -> None:
 )
 def test_a_long_list_says_how_many_were_left_out(names: list[str], limit: int, expected: str) -> None:
     assert join_limited(names, limit) == expected
+
+
+@given(st.text(alphabet="&<>\"'ab;#x27 ") | st.text())
+def test_text_for_a_page_is_escaped_as_the_standard_library_does(text: str) -> None:
+    assert escape_html(text) == html.escape(text)

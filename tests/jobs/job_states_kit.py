@@ -105,6 +105,7 @@ def upstream_changed(stage: Stage) -> Job:
     above = stage.done("Changing")
     job = stage.new("On changing", depends_on=[above.id])
     stage.output(above, "The log has 13 lines.\n")
+    assert stage.complete(above).done
     return job
 
 

@@ -121,7 +121,7 @@ def test_a_command_is_told_with_its_exit_code_its_tests_and_the_hash_of_its_evid
     (bench.root / "test_it.py").write_text("def test_one():\n    pass\n\n\ndef test_two():\n    pass\n")
     bench.git(bench.root, "add", "-A")
     command = f"{lean_python()} -m pytest -q -p no:cacheprovider test_it.py"
-    job = bench.done(criteria=["Prose."], commands=[command])
+    job = bench.done(criteria=["It is prose."], commands=[command])
     said = predicate(bench, job)
     *_, run = (entry for entry in bench.workspace.ledger.read(job.id).entries if entry.data.get("what") == "command")
     (verification,) = said["verification"]
@@ -139,7 +139,7 @@ def test_a_command_is_told_with_its_exit_code_its_tests_and_the_hash_of_its_evid
     assert said["criteria"] == [
         {
             "id": "AC-1",
-            "text": "Prose.",
+            "text": "It is prose.",
             "check": None,
             "shown": {"how": "verified", "what": "verification", "entries": [run.hash]},
         }
@@ -293,7 +293,7 @@ def test_a_job_with_an_output_that_changed_is_not_attested(bench: Any) -> None:
 
 def test_many_changed_outputs_are_counted(bench: Any) -> None:
     job = bench.job(
-        outputs=[f"outputs/{number}.md" for number in range(8)], criteria=["A.\n  check: file outputs/1.md"]
+        outputs=[f"outputs/{number}.md" for number in range(8)], criteria=["There is one.\n  check: file outputs/1.md"]
     )
     for number in range(8):
         bench.write(job, name=f"outputs/{number}.md")

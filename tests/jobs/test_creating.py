@@ -344,7 +344,7 @@ def test_every_field_of_the_format_is_written(shop: Workspace, big: Workspace) -
 
 
 def test_a_project_has_the_headings_of_the_format(big: Workspace) -> None:
-    headings = [line[3:] for line in big.project().document.body.split("\n") if line.startswith("## ")]
+    headings = [line[2:] for line in big.project().document.body.split("\n") if line.startswith("# ")]
     assert headings == ["Goal", "Acceptance Criteria", "Workstreams", "Success Hook", "Progress Log", "Decisions"]
 
 

@@ -230,6 +230,25 @@ def test_any_other_check_is_refused_with_the_forms_there_are(text: str) -> None:
     assert_sentences(caught.value.next_step)
 
 
+def test_what_is_in_a_comment_is_no_criterion() -> None:
+    found = criteria(
+        "<!-- - AC-8: in one line -->", "<!--", "- AC-9: <describe the result>", "check: of nothing", "-->",
+        "- AC-1: The log is parsed.", "<!-- Notes:", "- AC-7: TBD -->", "  check: run make test", "- AC-2: <!-- empty",
+        "- AC-3: It works.", "```", "<!--", "```", "- AC-4: It ends.",
+    )  # fmt: skip
+    assert [(criterion.id, criterion.text) for criterion in found] == [
+        ("AC-1", "The log is parsed."), ("AC-2", "<!-- empty"), ("AC-3", "It works."), ("AC-4", "It ends."),
+    ]  # fmt: skip
+    assert found[0].check == Check("run", "make test", argv=("make", "test"))
+    assert found[1].placeholder
+
+
+def test_a_heading_in_a_comment_begins_no_section() -> None:
+    body = "<!--\n# Acceptance Criteria\n- hidden\n-->\n# Acceptance Criteria\n- seen\n"
+    assert [(section.line, section.text) for section in markdown_sections(body)] == [(5, "- seen")]
+    assert markdown_sections("<!-- never closed\n# Acceptance Criteria\n") == []
+
+
 def test_a_command_that_needs_a_shell_is_refused_with_the_hint() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_check("run make && make test", "plan.md:3")
@@ -287,7 +306,7 @@ def test_a_text_that_says_nothing_is_a_placeholder(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "ok", "The log is parsed.", "xx", "None of the tests fail", "todo list is empty", "n/a values are dropped",
+        "The log is parsed.", "None of the tests fail", "todo list is empty", "n/a values are dropped",
         "[link](x) works", "<a> and <b> match",
         "criteria are listed", "no TBD left", "Examples in the README run", "Placeholder images are replaced",
         "Example.com is not called",

@@ -181,13 +181,19 @@ def test_what_was_changed_by_hand_is_found_and_only_recorded_when_asked(shop: Wo
     put_out(a, "yes, secretly\n")
     seen = survey_jobs(shop)
     found = find_invalid_jobs(shop, ANYBODY, seen)
-    assert [(item.id, item.chain, item.entry) for item in found] == [(b.id, (b.id,), None), (c.id, (c.id, b.id), None)]
+    assert [(item.id, item.chain, item.entry, item.own_output) for item in found] == [
+        (a.id, (a.id,), None, True),
+        (b.id, (b.id,), None, False),
+        (c.id, (c.id, b.id), None, False),
+    ]
     assert statuses(shop, b, c) == ["done", "done"]
     recorded = invalidate_jobs(shop, ANYBODY, BOT)
-    assert [(item.id, item.chain) for item in recorded] == [(item.id, item.chain) for item in found]
+    assert [(item.id, item.chain) for item in recorded] == [
+        (item.id, item.chain) for item in found if not item.own_output
+    ]
     assert statuses(shop, a, b, c) == ["done", "in_progress", "in_progress"]
     assert invalidate_jobs(shop, ANYBODY, BOT) == ()
-    assert find_invalid_jobs(shop, ANYBODY, survey_jobs(shop)) == ()
+    assert [item.id for item in find_invalid_jobs(shop, ANYBODY, survey_jobs(shop))] == [a.id]
 
 
 def test_the_look_at_all_jobs_and_the_files_themselves_give_the_same_answer(shop: Workspace) -> None:
@@ -200,7 +206,7 @@ def test_the_look_at_all_jobs_and_the_files_themselves_give_the_same_answer(shop
         assert {job.id: (job.chain[1:], job.why) for job in find_invalid_jobs(shop, ANYBODY, seen)} == {
             item.id: (found.chain, found.why) for item in (a, b, c) if (found := read.of(item.id)).state == "invalid"
         }
-    assert [job.id for job in find_invalid_jobs(shop, ANYBODY, seen)] == [c.id]
+    assert [(job.id, job.own_output) for job in find_invalid_jobs(shop, ANYBODY, seen)] == [(b.id, True), (c.id, False)]
 
 
 def test_a_file_that_says_done_without_a_completion_is_left_to_others(shop: Workspace) -> None:

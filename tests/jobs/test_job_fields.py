@@ -289,3 +289,15 @@ def test_a_project_with_a_value_it_cannot_have_is_refused(line: str) -> None:
 def test_unknown_fields_are_nobodys_business() -> None:
     unknown: Any = job("whatever: {a: [b]}", "github_issue_number: 7").document.fields
     assert unknown["whatever"] == {"a": ["b"]}
+
+
+@pytest.mark.parametrize("value", ["101", "100.0e1"])
+def test_a_target_above_the_highest_score_is_refused(value: str) -> None:
+    error = refused(f"reward_target: {value}")
+    assert error.where == "plan.md:3"
+    assert_sentences(error.message)
+
+
+@pytest.mark.parametrize("value", [0, 100])
+def test_any_score_may_be_the_target(value: int) -> None:
+    assert job(f"reward_target: {value}").reward_target == value

@@ -20,7 +20,7 @@ from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.evidence.commands import evidence_store
-from donewhen.jobs.judge.missions import accept_guidance
+from donewhen.jobs.judge.missions import accept_guidance, unread_judge_rules
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.signing import create_key_file, open_key
@@ -338,6 +338,54 @@ def test_a_judge_that_can_not_read_what_binds_it_passes_nothing(court: Court) ->
     job = court.job(JUDGED)
     assert court.codes(job) == {"needs_human"}
     assert_sentences(court.standing(job).why[0])
+
+
+DEFAULT = "Unless a rule says otherwise, the verdict is pass."
+READ = 'When "sloppy" occurs, the verdict is fail.'
+
+
+@pytest.mark.parametrize(
+    ("rules", "unread"),
+    [
+        ({"G0": DEFAULT, "G1": "A report with a loose screw always fails.", "G2": READ}, "G1"),
+        ({"G0": DEFAULT, "G1": READ, "G2": "Look at the screws."}, "G2"),
+        ({"G0": "Good reports pass.", "G1": READ}, "G0"),
+        ({"S1": "Look at the screws.", "G0": DEFAULT, "G1": READ}, "S1"),
+    ],
+)
+def test_a_gate_promises_nothing_on_a_verdict_that_an_unread_rule_might_change(
+    repository: Path, git: Callable[..., str], rules: dict[str, str], unread: str
+) -> None:
+    court = Court(repository, git, rules=rules)
+    job = court.job(JUDGED)
+    assert court.codes(job) == {"needs_human"}
+    [reason] = court.standing(job).why
+    assert f"can't read {unread}" in reason
+    assert unread_judge_rules(court.workspace, [court.read(job)]) == {"reports": (unread,)}
+
+
+def test_a_gate_promises_on_the_verdict_of_a_judge_that_reads_its_rules(
+    repository: Path, git: Callable[..., str]
+) -> None:
+    court = Court(repository, git, rules={"G0": DEFAULT, "G1": READ})
+    job = court.job(JUDGED)
+    assert court.complete(job).done
+    assert unread_judge_rules(court.workspace, [court.read(job)]) == {}
+
+
+def test_a_pass_from_before_unread_rules_counted_is_not_reused(
+    repository: Path, git: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    court = Court(repository, git, rules={"G0": DEFAULT, "G1": READ, "G2": "Loose screws fail."})
+    job = court.job(JUDGED)
+    with monkeypatch.context() as earlier:
+        # The version that ignored such rules.
+        earlier.setattr("donewhen.judging.competence.unread_by_default_model", lambda *_: ())
+        earlier.setattr("donewhen.judging.judge.unread_rules", lambda *_: ())
+        court.collect(job)
+        assert court.standing(job).state == "passed"
+    assert court.standing(job).state != "passed"
+    assert court.codes(job) == {"needs_human"}
 
 
 def test_an_override_of_the_mission_decides_and_is_named(court: Court) -> None:

@@ -348,7 +348,7 @@ def test_a_beginning_that_was_killed_can_be_made_again(tmp_path: Path, kennel: K
             break
         assert status == -9
         made = list(plans(root).values())
-        assert all(text.startswith(b"---\n") and text.endswith(b"## Decisions\n") for text in made)
+        assert all(text.startswith(b"---\n") and text.endswith(b"# Decisions\n") for text in made)
         workspace = find_workspace(root, clock=ManualClock()) if made else create_project(root, "Shop", form=form)
         add_job(workspace, "Next", workstream="Web" if form == "big" else None)
         agree(workspace, agreement_proposals(workspace, [])[0], ME)

@@ -302,6 +302,9 @@ def test_a_line_that_is_no_entry_says_what_is_wrong(line: bytes, problem: str) -
 @pytest.mark.parametrize(
     "line",
     [
+        line_with(at=5), line_with(at=None), line_with(at={}), line_with(at=[1]),
+        line_with(data={"adopted": {"iteration": "many"}}), line_with(data={"adopted": {"status": 5}}),
+        line_with(data={"writes": {"iteration": [0, {"x": [1]}]}}),
         line_with(type=[]), line_with(type={}), line_with(data=[]), line_with(data=5), line_with(data=None),
         line_with(data="ab"), line_with(data=[1]), line_with(data=True),
         line_with(data={"x": 1}).replace(b'{"x":1}', b'{"x":NaN}'),

@@ -320,12 +320,16 @@ def test_without_collecting_nothing_is_run(shop: Workspace) -> None:
     assert "ran" not in kinds(shop, job.id)
 
 
-def test_a_look_at_what_is_done_leaves_it_alone(shop: Workspace) -> None:
+def test_a_look_at_what_is_done_writes_what_it_finds_and_changes_no_status(shop: Workspace) -> None:
     job = made(shop)
     finished(shop, job)
-    before = job.path.read_bytes()
     put_out(job, "no\n")
-    assert not evaluate_and_record(shop, job.id, BOT, collecting=False).evaluation.passed
+    found = evaluate_and_record(shop, job.id, BOT, collecting=False).evaluation
+    fields = shop.job_at(job.path).document.fields
+    assert (found.passed, fields["status"], fields["truth_last_status"]) == (False, "done", "fail")
+    assert fields["reward_last_score"] == found.score.total
+    before = job.path.read_bytes()
+    evaluate_and_record(shop, job.id, BOT, collecting=False)
     assert job.path.read_bytes() == before
 
 

@@ -40,7 +40,8 @@ WORDS = [
 def lacking(make_facts: MakeFacts, make_job: MakeJob, first: int) -> tuple[Facts, GateResult]:
     """Facts in which the conditions from ``first`` on all fail, and those before it hold."""
     prose = make_job(criteria=["It reads well."])
-    facts = make_facts(prose)
+    # A job that people alone decide needs no execution log, and one with a check needs no plan in words.
+    facts = make_facts(prose if first <= 5 else make_job())
     if first <= 8:
         facts = facts._replace(mirror=MirrorFact(enabled=True, current=False, why="never mirrored"))
     if first <= 7:
@@ -118,6 +119,8 @@ def test_the_truth_gate_as_it_is_leads_to_the_first_step(make_facts: MakeFacts) 
     assert_sentences(message)
 
 
-def test_an_output_that_is_a_placeholder_is_still_to_be_produced(make_facts: MakeFacts) -> None:
-    facts = make_facts(outputs=(FileFact("a.md", "good"), FileFact("b.md", "good", template=True)))
-    assert_sentences(next_action(facts, TRUE))
+def test_an_output_that_is_a_placeholder_is_to_be_replaced_once_none_is_missing(make_facts: MakeFacts) -> None:
+    files = (FileFact("a.md", "good"), FileFact("b.md", "good", template=True))
+    assert_sentences(next_action(make_facts(outputs=files), TRUE))
+    lacking = make_facts(outputs=(*files, FileFact("c.md", "missing")))
+    assert next_action(lacking, TRUE) == "Produce the missing outputs: c.md"

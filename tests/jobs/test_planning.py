@@ -269,7 +269,7 @@ def test_a_done_job_on_changed_ground_is_shown_with_the_chain(shop: Workspace) -
     a, b, c = jobs
     put_out(a, "yes, secretly\n")
     lines = [message for code, message in problems(shop) if code == "done_invalid"]
-    assert len(lines) == len(problems(shop)) == 2
+    assert [code for code, _ in problems(shop)] == ["output_changed", "done_invalid", "done_invalid"]
     assert f"({b.id})" in lines[0]
     assert f"({c.id} → {b.id})" in lines[1]
     assert all(shop.where(a.folder / "outputs" / "primary.md") in line for line in lines)
@@ -289,6 +289,8 @@ def test_a_field_that_was_typed_is_found(shop: Workspace, field: str, value: Val
 def test_a_job_that_says_done_without_any_record_is_found(shop: Workspace) -> None:
     job = add_job(shop, "Old", criteria=[SAYS_YES])
     typed(shop, job, status="done")
+    assert sorted(found(shop)) == ["done_below_target", "done_untrue", "unsealed"]
+    typed(shop, job, truth_last_status="pass", reward_last_score=100)
     assert found(shop) == ["unsealed"]
 
 
@@ -322,4 +324,4 @@ def test_everything_is_told_at_once(shop: Workspace) -> None:
     typed(shop, a, reward_last_score=3)
     typed(shop, b, depends_on=[c.id, "WI-20200101-007"])
     typed(shop, c, depends_on=[b.id])
-    assert sorted(found(shop)) == ["dependency_circle", "dependency_dangling", "tampered"]
+    assert sorted(found(shop)) == ["dependency_circle", "dependency_dangling", "done_below_target", "tampered"]

@@ -214,9 +214,13 @@ def test_plan_hygiene_is_status_start_and_progress(
 @pytest.mark.parametrize(
     ("views", "got", "why"),
     [
-        (ViewFact(tracker=True, dashboard=False), 5, "tracker up to date, dashboard outdated"),
-        (ViewFact(tracker=False, dashboard=True), 5, "tracker outdated, dashboard up to date"),
-        (ViewFact(tracker=False, dashboard=False), 0, "tracker outdated, dashboard outdated"),
+        (ViewFact(tracker=True, dashboard=False), 5, "tracker up to date, dashboard missing, edited or outdated"),
+        (ViewFact(tracker=False, dashboard=True), 5, "tracker missing, edited or outdated, dashboard up to date"),
+        (
+            ViewFact(tracker=False, dashboard=False),
+            0,
+            "tracker missing, edited or outdated, dashboard missing, edited or outdated",
+        ),
     ],
     ids=["tracker", "dashboard", "none"],
 )
@@ -322,6 +326,12 @@ def test_what_is_left_out_neither_helps_nor_hurts_and_the_rest_is_scaled(
     assert score_of(make_facts(bare, views=ViewFact(tracker=True, dashboard=False))).total == 94
 
 
+def test_a_hundred_means_that_nothing_is_missing(make_facts: MakeFacts, make_job: MakeJob) -> None:
+    job = make_job(criteria=[f"It does thing {number}." for number in range(300)])
+    assert score_of(make_facts(job)).total == 100
+    assert score_of(make_facts(job, states={"AC-7": "failed"})).total == 99
+
+
 def test_the_same_gap_weighs_as_much_as_its_share(make_facts: MakeFacts, full_job: Job) -> None:
     gap = {"views": ViewFact(tracker=False, dashboard=False)}
     assert score_of(make_facts(full_job, mirror=LINKED, **gap)).total == 90
@@ -337,24 +347,43 @@ def test_the_same_gap_weighs_as_much_as_its_share(make_facts: MakeFacts, full_jo
         ((50, 50), 1),
         ((50, 40), 1),
         ((50, 40, 45), 2),
-        ((50, 40, 60, 60), 2),
+        ((50, 40, 60), 0),
+        ((50, 40, 60, 60), 1),
         ((0, 0, 0, 0), 3),
     ],
     ids=str,
 )
-def test_a_try_that_gets_no_further_than_the_best_before_is_stalled(scores: tuple[int, ...], stalled: int) -> None:
+def test_a_try_that_gets_no_further_than_the_best_is_stalled_until_one_does(
+    scores: tuple[int, ...], stalled: int
+) -> None:
     assert stalled_tries(scores) == stalled
+
+
+OUTDATED = {"views": ViewFact(tracker=False, dashboard=False)}
+"""Without these, 80 of the 90 points that apply are 89."""
 
 
 @pytest.mark.parametrize(("tries", "points_off"), [(2, 2), (3, 4), (6, 10), (7, 10), (20, 10)])
 def test_rework_without_improvement_costs_two_a_time_and_ten_at_most(
     make_facts: MakeFacts, make_history: MakeHistory, tries: int, points_off: int
 ) -> None:
-    score = score_of(make_facts(history=make_history(scores=(60,) * tries)))
+    score = score_of(make_facts(history=make_history(scores=(89,) * tries), **OUTDATED))
     assert [penalty.points for penalty in score.penalties] == [points_off]
     assert str(tries - 1) in score.penalties[0].why
     assert_sentences(score.penalties[0].why)
-    assert score.total == 100 - points_off
+    assert score.total == 89 - points_off
+
+
+@pytest.mark.parametrize(("best", "total"), [(88, 89), (89, 87), (90, 87)], ids=["better", "as good", "worse"])
+def test_the_penalty_ends_as_soon_as_the_job_is_better_than_in_its_best_attempt(
+    make_facts: MakeFacts, make_history: MakeHistory, best: int, total: int
+) -> None:
+    assert score_of(make_facts(history=make_history(scores=(best, best - 9)), **OUTDATED)).total == total
+
+
+def test_a_job_that_lacks_nothing_has_no_penalty_for_rework(make_facts: MakeFacts, make_history: MakeHistory) -> None:
+    score = score_of(make_facts(history=make_history(scores=(100,) * 9)))
+    assert (score.total, score.penalties) == (100, ())
 
 
 def test_rework_that_improves_costs_nothing(make_facts: MakeFacts, make_history: MakeHistory) -> None:
@@ -372,10 +401,16 @@ def test_going_over_the_budget_costs_ten(make_facts: MakeFacts, make_history: Ma
     assert score.total == 90
 
 
+def test_a_decision_about_the_budget_ends_its_penalty(make_facts: MakeFacts, make_history: MakeHistory) -> None:
+    for decided, total in ((False, 90), (True, 100)):
+        spent = make_history(iteration=4, auto_blocked=True, decided_since_block=decided)
+        assert score_of(make_facts(history=spent)).total == total
+
+
 def test_both_penalties_add_up_and_the_score_is_never_below_zero(
     make_facts: MakeFacts, make_job: MakeJob, make_history: MakeHistory
 ) -> None:
-    worst = make_history(iteration=9, scores=(50,) * 9, started=None)
+    worst = make_history(iteration=9, scores=(97,) * 9, started=None)
     assert score_of(make_facts(history=worst)).total == 77  # 87 of 90 are 97
     nothing = make_facts(
         replace(make_job(), criteria=()),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.jobs.conftest import Ticking
 
 from donewhen.jobs.board.validity import Validity, ValidityChecker
 from donewhen.jobs.contract.agreeing import agree, agreement_proposals
@@ -117,7 +118,7 @@ def test_a_change_upstream_is_seen_at_every_distance_with_the_way_to_it(shop: Wo
     put_out(a, "yes, secretly\n")
     name = shop.where(a.folder / "outputs" / "primary.md")
     why = f"{name} changed after it was done"
-    assert of(shop, a) == Validity("done")
+    assert of(shop, a) == Validity("invalid", (), f"its output {why}", own_output=True)
     assert of(shop, b) == Validity("invalid", (), why)
     assert of(shop, c) == Validity("invalid", (b.id,), why)
     assert of(shop, d) == Validity("invalid", (c.id, b.id), why)
@@ -181,7 +182,7 @@ def test_dependencies_are_told_with_the_chain_that_leads_to_the_fault(shop: Work
     found = ValidityChecker(shop, ANYBODY).dependencies_of(d)
     assert [(item.id, item.state, item.chain) for item in found] == [
         (c.id, "invalid", (c.id, b.id)),
-        (a.id, "done", (a.id,)),
+        (a.id, "invalid", (a.id,)),
     ]
 
 
@@ -271,10 +272,39 @@ def test_nothing_else_undoes_a_job_that_is_done(shop: Workspace) -> None:
     (shop.root / "other.csv").write_text("other\n")
     (shop.root / "new.py").write_text("new\n")
     (job.folder / "notes" / "later.md").write_text("a thought\n")
-    put_out(job, "its own output\n")
     os.utime(shop.root / "data.csv", (1, 1))
     assert of(shop, job) == Validity("done")
     assert complete(shop, job.id, BOT).repeated
+
+
+def test_an_output_that_is_gone_or_changed_undoes_a_job_until_it_is_back(shop: Workspace) -> None:
+    job, other = declared(shop), made(shop, "Beside")
+    finished(shop, other)
+    output = job.folder / "outputs" / "primary.md"
+    name, before = shop.where(output), output.read_bytes()
+    output.unlink()
+    assert of(shop, job) == Validity("invalid", (), f"its output {name} is gone", own_output=True)
+    assert of(shop, other) == Validity("done")
+    output.write_text("another text\n")
+    assert of(shop, job) == Validity("invalid", (), f"its output {name} changed after it was done", own_output=True)
+    assert valid_completion(shop, shop.job(job.id)) is None
+    output.write_bytes(before)
+    os.utime(output, (1, 1))
+    assert of(shop, job) == Validity("done")
+
+
+def test_an_output_that_a_later_job_has_made_of_it_undoes_nothing(shop: Workspace) -> None:
+    shop = Workspace(shop.root, shop.form, Ticking())
+    shared = shop.root / "shared.txt"
+    first, second = (made(shop, title, outputs=["/shared.txt"]) for title in ("First", "Second"))
+    shared.write_text("one\n")
+    finished(shop, first)
+    shared.write_text("two\n")
+    assert of(shop, first).own_output
+    finished(shop, second)
+    assert of(shop, first) == of(shop, second) == Validity("done")
+    shared.write_text("three\n")
+    assert of(shop, first).own_output and of(shop, second).own_output
 
 
 def test_an_entry_that_does_not_say_what_it_was_built_on_is_not_believed(shop: Workspace) -> None:

@@ -95,7 +95,7 @@ def test_both_views_have_every_job(bench: Bench) -> None:
     assert (one["id"], one["work_item_id"], one["task"], one["status"]) == (first.id, first.id, "First", "done")
     assert (two["id"], two["work_item_id"], two["task"], two["status"]) == (second.id, second.id, "Second", "planned")
     shown = dashboard(bench)
-    assert shown["schema"] == "donewhen/dashboard/v3"
+    assert shown["schema"] == "donewhen/dashboard/v4"
     assert list(shown["jobs"]) == [first.id, second.id]
     assert shown["counts"] == {"planned": 1, "in_progress": 0, "blocked": 0, "done": 1, "cancelled": 0}
     project = bench.workspace.project()
@@ -646,14 +646,14 @@ def test_a_tracker_in_other_columns_is_replaced(bench: Bench) -> None:
     assert fresh(bench, job) == CURRENT
 
 
-def test_views_that_are_not_current_are_repaired_before_the_score_is_reckoned(bench: Bench) -> None:
+def test_views_that_were_removed_or_edited_cost_points_once_and_are_repaired(bench: Bench) -> None:
     job = bench.job()
     bench.write(job)
     tracker_path(bench.workspace).unlink()
     dashboard_path(bench.workspace, "html").write_text("nothing")
     done = bench.complete(job)
     assert done.done
-    assert done.evaluation.score.total == 97
+    assert done.evaluation.score.total == 86
     assert fresh(bench, job) == CURRENT
 
 
@@ -677,7 +677,8 @@ def test_a_workstream_without_a_plan_that_can_be_read_goes_by_its_folder(tmp_pat
 
 def test_views_that_are_not_there_are_not_current(bench: Bench) -> None:
     job = bench.job(agreed=False)
-    shutil.rmtree(bench.workspace.base / "outputs", ignore_errors=True)
+    rebuild_views(bench.workspace)
+    shutil.rmtree(bench.workspace.base / "outputs")
     assert fresh(bench, job) == ViewFact(tracker=False, dashboard=False)
     assert open_jobs_on_dashboard(bench.workspace) == frozenset()
 
@@ -691,11 +692,11 @@ def test_views_that_are_not_there_are_not_current(bench: Bench) -> None:
         b"[]",
         b"null",
         b"{}",
-        b'{"schema": "donewhen/dashboard/v3"}',
-        b'{"schema": "donewhen/dashboard/v3", "jobs": []}',
-        b'{"schema": "donewhen/dashboard/v3", "jobs": {"WI-20260214-009": "text"}}',
-        b'{"schema": "donewhen/dashboard/v3", "jobs": {"WI-20260214-009": {"status": "done"}}}',
-        b'{"schema": "donewhen/dashboard/v3", "jobs": {"WI-20260214-009": {"surplus": "x"}}}',
+        b'{"schema": "donewhen/dashboard/v4"}',
+        b'{"schema": "donewhen/dashboard/v4", "jobs": []}',
+        b'{"schema": "donewhen/dashboard/v4", "jobs": {"WI-20260214-009": "text"}}',
+        b'{"schema": "donewhen/dashboard/v4", "jobs": {"WI-20260214-009": {"status": "done"}}}',
+        b'{"schema": "donewhen/dashboard/v4", "jobs": {"WI-20260214-009": {"surplus": "x"}}}',
         b'{"schema": "another/v9", "jobs": {"WI-20260214-009": {}}}',
         b"[" * 100_000,
     ],

@@ -321,14 +321,15 @@ def test_a_closed_gate_always_says_what_to_do_and_an_open_one_never_does(facts: 
 @QUICK
 @given(all_facts(), st.sampled_from(["the job's agreement is voided", "out of budget", "a dependency is open"]))
 def test_a_gate_does_not_hear_what_concerns_another(facts: Facts, how: str) -> None:
+    # A spent budget costs points as well.
     own = {
-        "the job's agreement is voided": "agreement",
-        "out of budget": "budget",
-        "a dependency is open": "dependency",
+        "the job's agreement is voided": {"agreement"},
+        "out of budget": {"budget", "reward"},
+        "a dependency is open": {"dependency"},
     }
     before, after = evaluate(facts), evaluate(WORSE[how](facts))
-    assert [gate for gate in before.gates if gate.gate != own[how]] == [
-        gate for gate in after.gates if gate.gate != own[how]
+    assert [gate for gate in before.gates if gate.gate not in own[how]] == [
+        gate for gate in after.gates if gate.gate not in own[how]
     ]
 
 

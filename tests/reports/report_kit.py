@@ -51,7 +51,7 @@ def a_run(**changes: Any) -> LearningReport:
     report = LearningReport(
         mission="refunds",
         run="20260214-101500-7f3a",
-        model="contrast/1",
+        model="scripted/1",
         status="finished",
         finished_at="2026-02-14T10:21:07Z",
         seed=7,
@@ -116,7 +116,7 @@ def a_run(**changes: Any) -> LearningReport:
             ),
         ),
         rules=(
-            RuleRow(key="S1", text="Judge only by what the transcript shows."),
+            RuleRow(key="S1", text="When the text has under 5 words, the verdict is fail."),
             RuleRow(
                 key="G0",
                 text="Pass work that does what was asked, and nothing else.",
@@ -272,7 +272,7 @@ def an_audit(**changes: Any) -> LearningReport:
     report = LearningReport(
         mission="refunds",
         run="audit-20260214-101500",
-        model="contrast/1",
+        model="scripted/1",
         status="audit",
         finished_at="2026-02-14T10:21:07Z",
         seed=7,
@@ -287,7 +287,7 @@ def an_audit(**changes: Any) -> LearningReport:
             for name, found in (("majority", ["fail"] * len(LABELS)), ("word_counts", words))
         ),
         rules=(
-            RuleRow(key="S1", text="Judge only by what the transcript shows."),
+            RuleRow(key="S1", text="When the text has under 5 words, the verdict is fail."),
             RuleRow(key="G0", text="Pass good work."),
         ),
         votes=420,
@@ -301,7 +301,7 @@ def an_empty_one() -> LearningReport:
     return LearningReport(
         mission="refunds",
         run="r1",
-        model="contrast/1",
+        model="scripted/1",
         status="interrupted",
         finished_at="2026-02-14T10:21:07Z",
         seed=7,

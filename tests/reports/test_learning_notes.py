@@ -40,6 +40,9 @@ def judge(true_pass: int, true_fail: int, of: int = 100, invalid: int = 0) -> Me
     return measures_of(found)
 
 
+READ = 'When "undo" occurs, the verdict is fail.'
+
+
 def flawless(**changes: Any) -> LearningReport:
     """A report about which there is nothing to say."""
     report = LearningReport(
@@ -59,7 +62,10 @@ def flawless(**changes: Any) -> LearningReport:
             Baseline(name="majority", measures=judge(0, 100)),
             Baseline(name="word_counts", measures=judge(85, 85)),
         ),
-        rules=(RuleRow(key="S1", text="s"), RuleRow(key="G1", text="g", hits=3, misses=1, measured_on=50)),
+        rules=(
+            RuleRow(key="S1", text="When a box is unchecked, the verdict is fail."),
+            RuleRow(key="G1", text=READ, hits=3, misses=1, measured_on=50),
+        ),
         votes=600,
     )
     return msgspec.structs.replace(report, **changes)
@@ -266,12 +272,12 @@ def test_more_false_releases_are_serious_even_if_the_error_is_lower() -> None:
 
 def test_rules_that_would_not_be_missed_are_named() -> None:
     rules = (
-        RuleRow(key="S1", text="s", hits=0, misses=1, measured_on=9),
-        RuleRow(key="G0", text="g", hits=0, misses=1, measured_on=9),
-        RuleRow(key="G1", text="g", hits=2, misses=1, measured_on=9),
-        RuleRow(key="G2", text="g", hits=2, misses=2, measured_on=9),
-        RuleRow(key="G3", text="g", hits=0, misses=4, measured_on=9),
-        RuleRow(key="G4", text="g"),
+        RuleRow(key="S1", text="When a box is unchecked, the verdict is fail.", hits=0, misses=1, measured_on=9),
+        RuleRow(key="G0", text=READ, hits=0, misses=1, measured_on=9),
+        RuleRow(key="G1", text=READ, hits=2, misses=1, measured_on=9),
+        RuleRow(key="G2", text=READ, hits=2, misses=2, measured_on=9),
+        RuleRow(key="G3", text=READ, hits=0, misses=4, measured_on=9),
+        RuleRow(key="G4", text=READ),
     )
     report = flawless(rules=rules)
     assert codes(report) == {"idle_rules": False}
@@ -330,3 +336,22 @@ def test_what_is_worked_out_follows_from_what_is_there() -> None:
     assert len(report.queued("reflection_no_evidence_after_gt")) == 70
     assert report.baseline("majority") is report.baselines[0]
     assert an_empty_one().baseline("majority") is None
+
+
+def test_a_scaffold_rule_that_the_model_cannot_read_is_a_serious_note() -> None:
+    rules = (RuleRow(key="S1", text="Judge only by what is shown."), RuleRow(key="G1", text=READ))
+    assert codes(flawless(rules=rules)) == {"unread_scaffold": True}
+    assert codes(flawless(rules=rules, model="openai:gpt/1")) == {}
+
+
+def test_a_rule_that_the_model_cannot_read_is_a_serious_note_and_not_called_useless() -> None:
+    rules = (
+        RuleRow(key="G0", text="Unless a rule says otherwise, the verdict is pass."),
+        RuleRow(key="G1", text="Loose screws always fail.", measured_on=9),
+        RuleRow(key="G2", text=READ, measured_on=9),
+    )
+    report = flawless(rules=rules)
+    assert codes(report) == {"unread_guidance": True, "idle_rules": False}
+    assert "G1" in told(report, "unread_guidance")
+    assert "G1" not in told(report, "idle_rules")
+    assert codes(flawless(rules=rules, model="openai:gpt/1")) == {"idle_rules": False}

@@ -107,7 +107,7 @@ def test_numbers_are_written_for_people(found: str, expected: str) -> None:
 def test_the_headline_comes_first_and_then_the_notes() -> None:
     report = a_run()
     lines = learning_text(report)
-    assert lines[0] == "refunds: finished · contrast/1 · run 20260214-101500-7f3a · seed 7"
+    assert lines[0] == "refunds: finished · scripted/1 · run 20260214-101500-7f3a · seed 7"
     assert "0.721 → 0.850" in lines[1]
     assert_sentences(lines)
     notes = [line for line in lines if line.startswith(("! ", "- "))]
@@ -147,7 +147,7 @@ def test_epochs_are_rows_and_of_many_the_last_are_shown() -> None:
 
 def test_every_rule_stands_there_with_what_it_does() -> None:
     lines = learning_text(a_run())
-    assert "  S1  fixed  Judge only by what the transcript shows." in lines
+    assert "  S1  fixed  When the text has under 5 words, the verdict is fail." in lines
     assert_sentences(lines)
     assert "  G1    +17  If the refund was promised and no refund call follows, the verdict" in lines
     assert "             is fail." in lines

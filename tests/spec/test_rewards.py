@@ -20,6 +20,7 @@ from donewhen.jobs.gates.evaluation import Evaluation, evaluate
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.issues.mirror_status import expected_issue_of
+from donewhen.jobs.judge.person_overrides import override_gate
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.gate_results import GateCode
@@ -81,6 +82,9 @@ class Project:
 
     def look(self, job: Job) -> Evaluation:
         return evaluate_and_record(self.workspace, job.id, BOT, collecting=True).evaluation
+
+    def look_only(self, job: Job) -> Evaluation:
+        return evaluate_and_record(self.workspace, job.id, BOT, collecting=False).evaluation
 
     def hint(self, job: Job) -> str:
         return evaluate(facts_of(self.workspace, self.read(job))).next_action
@@ -560,7 +564,9 @@ def test_the_next_action_walks_through_the_nine_steps_in_their_order(project: Pr
     project.edit(job, "## Verification\n", "## Verification\n\nCompare the counts.\n")
     tracker_path(project.workspace).unlink()
     seen.append(project.hint(job))
-    project.look(job)
+    project.edit(job, "- AC-1: It reads well.", "- AC-1: It reads well.\n  check: run true")
+    override_gate(project.workspace, project.read(job), "AC-1", "pass", "I read it", ADA)
+    project.look_only(job)
     seen.append(project.hint(job))
     run_as_evidence(project.workspace, project.read(job), ["true"], BOT)
     seen.append(project.hint(job))

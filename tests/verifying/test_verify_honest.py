@@ -114,7 +114,7 @@ def test_jobs_that_depend_on_each_other_and_one_in_progress(shop: Shop) -> None:
     shop.branch()
     shop.write("prices.py", HONEST)
     assert shop.complete(first).done
-    shop.write("second.txt", "Something that was done.\n")
+    shop.write("second.txt", "Prices with two decimals.\n")
     assert shop.complete(second).done
     assert start_job(shop.workspace, third.id, unproved_actor()).started
     shop.commit()
@@ -140,7 +140,7 @@ def test_a_dependency_that_does_not_hold_carries_over(shop: Shop) -> None:
     shop.branch()
     shop.write("prices.py", HONEST)
     assert shop.complete(first).done
-    shop.write("b.txt", "Something that was done.\n")
+    shop.write("b.txt", "Prices with two decimals.\n")
     assert shop.complete(second).done
     shop.write("prices.py", "def total(prices):\n    return 0\n")
     shop.commit()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from contextvars import copy_context
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -14,10 +15,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments[:1] == ["hook"]:
         from donewhen.cli.hook import main as hook
 
-        return hook(arguments[1:])
+        return copy_context().run(hook, arguments[1:])
     from donewhen.cli._run import run
 
-    return run(arguments)
+    # In a context of its own: a program that goes on afterwards no longer runs this command.
+    return copy_context().run(run, arguments)
 
 
 def _end_properly_when_asked_to() -> None:

@@ -1,10 +1,10 @@
-"""Shared by the verbs for jobs: find the project, ask for approval, show terms and changes."""
+"""Shared by the verbs for jobs: find the project, ask for approval."""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -12,18 +12,15 @@ import click
 
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.jobs.contract.terms import Terms, TermsChange
 from donewhen.jobs.ledger.approval import Approval, is_at_terminal
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.person_check import approve_as_ci, approve_in_person, approve_with_key
-from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 PASSPHRASE = "DONEWHEN_PASSPHRASE"  # noqa: S105 - the name of the variable
-_MARKS = {"added": ("+", "green"), "tightened": ("▲", "green"), "loosened": ("▼", "red"), "removed": ("-", "red")}
 
 
 def project_option(command: F) -> F:
@@ -106,47 +103,3 @@ def passphrase_for(path: Path, *, confirm: bool = False) -> str:
         raise UsageError(f"The key needs its passphrase: type it at a terminal, or set {PASSPHRASE}.", where=str(path))
     typed: str = click.prompt("passphrase", prompt_suffix=": ", hide_input=True, err=True, confirmation_prompt=confirm)
     return typed
-
-
-def show_terms(output: Output, terms: Terms) -> None:
-    """Print all terms."""
-    for name, value in plain_terms(terms).items():
-        if name in ("schema", "job", "project"):
-            continue
-        for line in _lines(name, value):
-            output.say(f"    {line}")
-
-
-def show_changes(output: Output, changes: Iterable[TermsChange], place: Callable[[TermsChange], str]) -> None:
-    """Print each change with its location."""
-    for change in changes:
-        mark, color = _MARKS[change.kind]
-        message = " → ".join(part for part in (change.before, change.after) if part is not None)
-        output.say(f"    {mark} {change.kind.ljust(9)} {change.field}: {message}", fg=color)
-        output.say(f"      {place(change)}", dim=True)
-
-
-def _lines(name: str, value: Any) -> Iterator[str]:
-    title = name.replace("_", " ")
-    if isinstance(value, list):
-        if value:
-            yield f"{title}:"
-            yield from (f"  {item}" for item in value)
-    elif name == "missions":
-        for mission, terms in value.items():
-            yield f"judge {mission}:"
-            yield from (f"  {key.replace('_', ' ')} = {_short(item)}" for key, item in terms.items() if item)
-    elif isinstance(value, dict):
-        if value:
-            yield f"{title}:"
-            yield from (f"  {key} = {_short(item)}" for key, item in value.items())
-    elif value is not False:
-        yield f"{title}: {value}"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, dict) and "executed" in value:
-        return f"{len(value['executed'])} tests, {len(value['skipped'])} skipped"
-    if isinstance(value, dict):
-        return "; ".join(f"{key}: {_short(item)}" for key, item in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

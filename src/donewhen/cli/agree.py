@@ -13,14 +13,15 @@ from donewhen.cli._jobs import (
     find_project,
     not_confirmed,
     project_option,
-    show_changes,
-    show_terms,
     uncounted_finding,
 )
 from donewhen.cli._output import Finding, Output
+from donewhen.cli._terms import show_changes, show_terms
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.board.views import rebuild_views
 from donewhen.jobs.contract.agreeing import AgreementProposal, agree, agreement_proposals, seal_tightened_terms
+from donewhen.jobs.contract.agreement_notes import agreement_notes
+from donewhen.jobs.judge.missions import unread_judge_rules
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.job import Job
@@ -52,6 +53,9 @@ def command(
     ]
     for proposal in tightened:
         _show(output, proposal)
+        if isinstance(proposal.plan, Job) and proposal.agreement.seal is None:
+            for note in agreement_notes(workspace, proposal.plan):
+                output.say(f"    ! {note}", fg="yellow")
     if tightened:
         sealed = {entry.hash for job in chosen for entry in seal_tightened_terms(workspace, job, unproved_actor())}
         output.say(f"{len(sealed)} tightened agreement(s) sealed; this needs no approval.")
@@ -67,6 +71,10 @@ def command(
     if not ready:
         output.say("Nothing was agreed." if refused else "Everything is already agreed.", bold=True)
         return output.finish(ExitCode.GATE_FAILED if refused else ExitCode.PASS, {"agreed": []}, refused)
+    judged = [proposal.plan for proposal in ready if isinstance(proposal.plan, Job)]
+    for name, keys in unread_judge_rules(workspace, judged).items():
+        message = f"its model can't read {', '.join(keys)}, so a person decides where they might change the verdict"
+        output.say(f"! judge:{name}: {message}", fg="yellow")
     approval = ask_for_approval(output, "agree to this", key=key, ci=ci)
     if approval is None:
         return not_confirmed(output, "Nothing was agreed.", FindingCode.NOT_AGREED)

@@ -10,13 +10,16 @@ from donewhen.cli._app import common_options
 from donewhen.cli._gates import evaluation_data, exit_code, gate_findings, show_gates, show_promise, state_data
 from donewhen.cli._jobs import find_project, job_argument, project_option
 from donewhen.cli._output import Output
+from donewhen.cli._script_flags import script_flags
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.completion import Completion, complete
+from donewhen.jobs.lifecycle.promise import moment_of
 
 
 @click.command()
 @job_argument
+@script_flags("--cascade", "--no-sync", "--no-dashboard", "--no-open")
 @project_option
 @common_options
 @click.pass_obj
@@ -25,30 +28,40 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
 
     The promise and its receipt are printed only if the job is done. Otherwise every closed gate is shown with its next
     command, the attempt is counted, and a job without attempts left becomes blocked. For a job that is done and still
-    valid, the promise is printed again.
+    valid, the promise is printed again; if its outputs are gone or changed, it says that it is no longer true.
     """
     workspace = find_project(project)
     with output.progress("collecting evidence"):
         result = complete(workspace, job, unproved_actor())
     output.say(f"{result.job.id}  {result.job.title}", bold=True)
+    if result.no_longer_true:
+        again = " It was checked again." if result.done else ""
+        output.say(f"  It was done, but that is no longer true: {result.no_longer_true}.{again}", fg="yellow")
     if result.evaluation is not None:
         show_gates(output, result.evaluation)
     for invalidated in result.invalidated:
         output.say(
             f"  {invalidated.id} is no longer done: {' → '.join(invalidated.chain)}: {invalidated.why}", fg="yellow"
         )
+    moment = moment_of(workspace, result.job, result.entry) if result.repeated else ""
+    if moment:
+        output.say(f"  It was true {moment}; files that its checks depend on have changed since.", dim=True)
     for promise in (result.promise, *result.cascade):
         if promise is not None:
             show_promise(output, promise)
+    for sentence in result.unmet:
+        output.say(f"  The project is not done: {sentence}.", fg="yellow")
+    if result.unmet:
+        output.say(f"  next: donewhen complete {result.job.id}, when it is met", bold=True)
     if not result.done:
         output.say(f"  {result.job.status}, iteration {result.job.iteration} of {result.job.max_iterations}")
         output.say(f"  next: {result.state.next}", bold=True)
     findings = [] if result.evaluation is None else gate_findings(result.evaluation)
     status = exit_code(result.evaluation, result.done)
-    return output.finish(status, _data(result), findings, promising=result.promise is not None)
+    return output.finish(status, _data(result, moment), findings, promising=result.promise is not None)
 
 
-def _data(result: Completion) -> dict[str, object]:
+def _data(result: Completion, moment: str) -> dict[str, object]:
     return {
         "job": result.job.id,
         "done": result.done,
@@ -58,6 +71,9 @@ def _data(result: Completion) -> dict[str, object]:
         "promise": None if result.promise is None else result.promise.text.splitlines()[0],
         "receipt": None if result.promise is None else result.promise.receipt,
         "repeated": result.repeated,
+        "true_at": moment or None,
+        "no_longer_true": result.no_longer_true or None,
+        "project_unmet": list(result.unmet),
         "cascade": [promise.id for promise in result.cascade],
         "invalidated": [
             {"id": invalidated.id, "chain": list(invalidated.chain), "why": invalidated.why}

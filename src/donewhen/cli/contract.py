@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._jobs import find_project, project_option, show_changes, show_terms
+from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
+from donewhen.cli._terms import show_changes, show_terms
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.contract.agreeing import AgreementProposal, agreement_proposals
 from donewhen.jobs.contract.terms import terms_hash

@@ -14,6 +14,7 @@ import msgspec
 from donewhen.cli._app import common_options
 from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Output
+from donewhen.dashboard.data import encode_board
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.board.tracker import tracker_path
 from donewhen.jobs.board.views import dashboard_path, rebuild_views
@@ -54,7 +55,7 @@ def command(output: Output, opening: bool, project: Path | None) -> ExitCode:
         "page": str(page),
         "tracker": str(tracker_path(workspace)),
         "opened": opened,
-        "dashboard": msgspec.to_builtins(board),
+        "dashboard": msgspec.json.decode(encode_board(board)),
     }
     return output.finish(ExitCode.PASS, data)
 

@@ -9,15 +9,18 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
+from donewhen.cli._script_flags import script_flags
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.board.board_states import survey_states
 from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
+from donewhen.jobs.lifecycle.invalidation import mark_invalid_jobs
 from donewhen.jobs.lifecycle.planning import check_plan, find_ready_jobs, startable_jobs
 
 
 @click.command()
+@script_flags("--strict")
 @project_option
 @common_options
 @click.pass_obj
@@ -47,7 +50,7 @@ def ready_(output: Output, project: Path | None) -> ExitCode:
     """List the jobs that can start now, the waves of all open jobs, and the critical path."""
     workspace = find_project(project)
     with output.progress("reading the jobs"):
-        seen = survey_jobs(workspace)
+        seen = mark_invalid_jobs(workspace, survey_jobs(workspace))
     found = find_ready_jobs(seen.jobs)
     startable = startable_jobs(seen)
     states = survey_states(seen)

@@ -14,12 +14,12 @@ from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.foundation.files import TooLargeError, read_limited, read_stream
 from donewhen.foundation.size_limits import PROMISE
 from donewhen.jobs.contract.agreement import approval_policy
-from donewhen.jobs.lifecycle.promise import verify_promise
+from donewhen.jobs.lifecycle.promise import verify_promises
 
 
 @click.group()
 def command() -> None:
-    """Check whether a promise is genuine."""
+    """Check whether promises are genuine."""
 
 
 @command.command()
@@ -28,17 +28,24 @@ def command() -> None:
 @common_options
 @click.pass_obj
 def verify(output: Output, file: Path | None, project: Path | None) -> ExitCode:
-    """Check whether the promise in FILE, or on stdin, is genuine.
+    """Check whether every promise in FILE, or on stdin, is genuine.
 
-    A genuine promise has a receipt on the next line that is in the ledger, and the completion is still valid.
+    A genuine promise has a receipt on the next line that is in the ledger, and the completion is still valid: of a
+    workstream or project, with all jobs that were done for it.
     """
     text = _text(file)
     workspace = find_project(project)
-    found = verify_promise(workspace, text, approval_policy(workspace))
-    mark, color = ("✓", "green") if found.real else ("✗", "red")
-    output.say(f"{mark} {found.id or 'no promise'}: {found.why}.", fg=color)
-    findings = [] if found.real else [Finding("promise", f"{found.why}.", found.id, "donewhen complete JOB")]
-    return output.finish(ExitCode.PASS if found.real else ExitCode.GATE_FAILED, found._asdict(), findings)
+    with output.progress("checking the promises"):
+        checks = verify_promises(workspace, text, approval_policy(workspace))
+    for found in checks:
+        mark, color = ("✓", "green") if found.real else ("✗", "red")
+        output.say(f"{mark} {found.id or 'no promise'}: {found.why}.", fg=color)
+    findings = [
+        Finding("promise", f"{found.why}.", found.id, "donewhen complete JOB") for found in checks if not found.real
+    ]
+    worst = next((found for found in checks if not found.real), checks[0])
+    data = {**worst._asdict(), "promises": [found._asdict() for found in checks]}
+    return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
 
 
 def _text(file: Path | None) -> str:

@@ -22,6 +22,7 @@ from donewhen.cli._gates import (
 )
 from donewhen.cli._jobs import find_project, job_argument, project_option
 from donewhen.cli._output import Finding, Output
+from donewhen.cli._script_flags import script_flags
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.gates.job_view import JobView, plan_note
 from donewhen.jobs.ledger.approval import unproved_actor
@@ -40,6 +41,7 @@ class _Told(NamedTuple):
 
 @click.command()
 @partial(job_argument, optional=True)
+@script_flags("--no-sync", "--no-dashboard", values=("--out-json", "--out-md"))
 @click.option("--explain", is_flag=True, help="Show every component: points, maximum, reason.")
 @project_option
 @common_options
@@ -66,6 +68,7 @@ def reward(output: Output, job: str | None, explain: bool, project: Path | None)
 
 @click.command()
 @partial(job_argument, optional=True)
+@script_flags("--no-sync", "--no-dashboard")
 @project_option
 @common_options
 @click.pass_obj
@@ -98,11 +101,12 @@ def truth(output: Output, job: str | None, project: Path | None) -> ExitCode:
 def next_(output: Output, job: str | None, project: Path | None) -> ExitCode:
     """Print the next command: for JOB, for the job in progress, or to start a job."""
     from donewhen.jobs.board.survey import survey_jobs
+    from donewhen.jobs.lifecycle.invalidation import mark_invalid_jobs
     from donewhen.jobs.lifecycle.planning import startable_jobs
 
     workspace = find_project(project)
     if job is None:
-        seen = survey_jobs(workspace)
+        seen = mark_invalid_jobs(workspace, survey_jobs(workspace))
         working = [job.id for job in seen.jobs if job.recorded == "in_progress"]
         waiting = startable_jobs(seen)
         job = working[0] if working else None

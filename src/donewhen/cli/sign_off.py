@@ -12,6 +12,7 @@ from donewhen.cli._output import Output
 from donewhen.cli.decide import show_decision
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.gates.evidence_status import manual_requirement, sign_off
+from donewhen.jobs.lifecycle.project_criteria import manual_project_criterion, sign_off_project
 
 
 @click.command()
@@ -27,14 +28,20 @@ def command(
 ) -> ExitCode:
     """Sign off a criterion of JOB that is checked by hand. It is valid until the job's outputs change.
 
+    JOB may be the project, for a criterion of its own with `check: manual`: that is valid until the work changes.
+
     \b
     donewhen sign-off WI-20260214-001 --criterion AC-2 --reason "Looked at it on a phone."
     """
     workspace = find_project(project)
-    found = workspace.job(job)
+    whole = workspace.project() if job == workspace.project().id else None
+    found = workspace.job(job) if whole is None else manual_project_criterion(whole, criterion)[0]
     output.say(f"{found.id}  {criterion}: {manual_requirement(found, criterion).text}", bold=True)
     approval = ask_for_approval(output, "sign this off", key=key, ci=ci)
     if approval is None:
         return not_confirmed(output, "Nothing was signed off.")
-    signed = sign_off(workspace, found, criterion, reason, approval)
+    if whole is None:
+        signed = sign_off(workspace, found, criterion, reason, approval)
+    else:
+        signed = sign_off_project(workspace, criterion, reason, approval)
     return show_decision(output, signed)

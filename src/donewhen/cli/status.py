@@ -16,6 +16,7 @@ from donewhen.jobs.board.board_states import survey_states
 from donewhen.jobs.board.job_state import JobState
 from donewhen.jobs.board.survey import JobRecord, survey_jobs
 from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.lifecycle.invalidation import mark_invalid_jobs
 
 _SHOWN = 40
 _RED = frozenset({"record_broken", "tampered", "voided", "no_longer_done"})
@@ -30,12 +31,12 @@ _YELLOW = frozenset({"not_agreed", "out_of_budget", "blocked", "asked", "dispute
 def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
     """List the jobs with their state and the next step. Unreadable files are reported and skipped.
 
-    No gates are evaluated, so changes since the last evaluation of a job are not seen. Unchanged files are not read
-    again. Exit status 1 if there are problems.
+    No gates are evaluated, so changes since the last evaluation of a job are not seen, except that a done job is no
+    longer done. Exit status 1 if there are problems.
     """
     workspace = find_project(project)
     with output.progress("reading the jobs"):
-        found = survey_jobs(workspace)
+        found = mark_invalid_jobs(workspace, survey_jobs(workspace))
         states = survey_states(found)
     output.say(f"{found.project.id}  {found.project.title}  ({found.project_agreement})", bold=True)
     shown = found.jobs if everything else found.jobs[:_SHOWN]

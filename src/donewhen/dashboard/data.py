@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-SCHEMA = "donewhen/dashboard/v3"
+from donewhen.dashboard.original_parts import TOKENS, StatsRow, encode_workstreams, newest_time, number_of_workstreams
+
+SCHEMA = "donewhen/dashboard/v4"
 EVENTS = 100
 """Number of newest events on the dashboard."""
 
@@ -138,10 +140,16 @@ class Board(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole dashboard."""
 
     schema: str
+    generated_at: str
+    """The time of the newest event, so that the same state always gives the same file."""
     project: ProjectRow
     counts: dict[str, int]
+    stats: StatsRow
+    tokens: dict[str, str]
     unread: tuple[UnreadableJob, ...]
     events: tuple[EventRow, ...]
+    workstreams: msgspec.Raw
+    """For readers of the original tool: the rows again, by workstream. donewhen itself doesn't read them."""
     jobs: dict[str, JobRow]
 
 
@@ -155,7 +163,20 @@ def board_of(
     """Build a sorted board with its counts."""
     by_status = Counter(job.status for job in jobs.values())
     counts: dict[str, int] = {status: by_status[status] for status in statuses}
-    return Board(SCHEMA, project, counts, tuple(unread), newest_events(events), dict(sorted(jobs.items())))
+    rows = dict(sorted(jobs.items()))
+    newest = newest_events(events)
+    return Board(
+        schema=SCHEMA,
+        generated_at=newest_time(newest, rows.values()),
+        project=project,
+        counts=counts,
+        stats=StatsRow(number_of_workstreams(rows.values()), len(rows), counts),
+        tokens=dict(TOKENS),
+        unread=tuple(unread),
+        events=newest,
+        workstreams=msgspec.Raw(encode_workstreams(project, rows.values())),
+        jobs=rows,
+    )
 
 
 def newest_events(events: Iterable[EventRow]) -> tuple[EventRow, ...]:
@@ -170,10 +191,14 @@ def encode_board(board: Board) -> bytes:
     jobs = b",\n".join(b"%s: %s" % (encode(name), encode(job)) for name, job in board.jobs.items())
     parts = [
         b'{"schema": %s' % encode(board.schema),
+        b'"generated_at": %s' % encode(board.generated_at),
         b'"project": %s' % encode(board.project),
         b'"counts": %s' % encode(board.counts),
+        b'"stats": %s' % encode(board.stats),
+        b'"tokens": %s' % encode(board.tokens),
         b'"unread": %s' % encode(board.unread),
         b'"events": [\n%s\n]' % b",\n".join(map(encode, board.events)),
+        b'"workstreams": %s' % bytes(board.workstreams),
         b'"jobs": {\n%s\n}}\n' % jobs,
     ]
     raw = b",\n".join(parts).replace(b"<", b"\\u003c")

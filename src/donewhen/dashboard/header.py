@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from typing import NamedTuple
 
 from donewhen.dashboard.assets import asset
+from donewhen.foundation.plain_text import escape_html
 
 _VIEWS = ("board", "graph", "numbers", "ledger")
 
@@ -40,7 +40,7 @@ def _header(server: Server | None, home: str, current: str) -> str:
     if server is not None:
         links += [_link(f"{server.base}/{name}", name, current) for name in server.pages]
     slots = {
-        "home": html.escape(home or "#"),
+        "home": escape_html(home or "#"),
         "links": "".join(links),
         "account": "" if server is None else server.account,
     }
@@ -49,4 +49,4 @@ def _header(server: Server | None, home: str, current: str) -> str:
 
 def _link(address: str, name: str, current: str, view: bool = False) -> str:
     attributes = (f' data-view="{name}"' if view else "") + (' aria-current="page"' if name == current else "")
-    return f'<a href="{html.escape(address)}"{attributes}>{name.title()}</a>'
+    return f'<a href="{escape_html(address)}"{attributes}>{name.title()}</a>'

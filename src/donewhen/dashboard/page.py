@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from urllib.parse import quote
 
 from donewhen.dashboard.data import Board, JobRow
 from donewhen.dashboard.header import Server
 from donewhen.dashboard.seal import seal_page
 from donewhen.dashboard.skeleton import Skeleton, file_skeleton, served_skeleton
+from donewhen.foundation.plain_text import escape_html
 
 _MAX_ROWS = 200
 """Maximum number of jobs listed if scripts are disabled."""
@@ -35,8 +35,8 @@ def _texts(board: Board, server: Server | None) -> dict[str, str]:
     listed = list(board.jobs.values())[:_MAX_ROWS]
     left = len(board.jobs) - len(listed)
     return {
-        "title": html.escape(about.title),
-        "about": html.escape(f"{about.id} · {about.agreement} · {counts or 'no jobs yet'}"),
+        "title": escape_html(about.title),
+        "about": escape_html(f"{about.id} · {about.agreement} · {counts or 'no jobs yet'}"),
         "rows": "\n".join(_row(job, server) for job in listed),
         "left": f"<p>{left} more jobs are in dashboard.json and in the task tracker.</p>" if left > 0 else "",
     }
@@ -46,7 +46,7 @@ def _row(job: JobRow, server: Server | None) -> str:
     score = "" if job.score is None else f"{job.score} of {job.target}"
     cells = (job.title, job.status.replace("_", " "), score, f"{job.iteration} of {job.max_iterations}")
     texts = (*cells, ", ".join(job.depends_on), job.blocked_reason or job.next_action)
-    name = html.escape(job.id)
+    name = escape_html(job.id)
     if server is not None:
-        name = f'<a href="{html.escape(server.base)}/jobs/{quote(job.id, safe="")}">{name}</a>'
-    return f"<tr><td>{name}</td>" + "".join(f"<td>{html.escape(text)}</td>" for text in texts) + "</tr>"
+        name = f'<a href="{escape_html(server.base)}/jobs/{quote(job.id, safe="")}">{name}</a>'
+    return f"<tr><td>{name}</td>" + "".join(f"<td>{escape_html(text)}</td>" for text in texts) + "</tr>"

@@ -15,6 +15,8 @@ from donewhen.dashboard.skeleton import file_skeleton
 _MARK = b"<!-- sha256:"
 _END = b" -->\n"
 _PLAIN = re.compile(rb"(?:[^<]+|</?(?:tr|td|p)>)*")
+_LAST: list[tuple[bytes, bytes, bool]] = []
+"""The last page and data that were compared, with the answer."""
 
 
 def seal_page(page: bytes) -> bytes:
@@ -23,9 +25,26 @@ def seal_page(page: bytes) -> bytes:
 
 
 def page_matches(page: bytes, data: bytes) -> bool:
-    """Whether a page was made from exactly this data, and has not been edited since."""
+    """Whether a page was made from exactly this data, and has not been edited since. The last answer is kept, because
+    one command asks several times."""
+    for seen_page, seen_data, matched in _LAST:
+        if (seen_page, seen_data) == (page, data):
+            return matched
     content, mark, rest = page.rpartition(_MARK)
-    return bool(mark) and rest == _digest(content) + _END and _fits(content, data)
+    matches = bool(mark) and rest == _digest(content) + _END and _fits(content, data)
+    _LAST[:] = [(page, data, matches)]
+    return matches
+
+
+def is_as_written(page: bytes, data: bytes) -> bool:
+    """Whether donewhen, of this version or another, wrote this page from this data, and nobody has edited either."""
+    content, mark, rest = page.rpartition(_MARK)
+    return bool(mark and data) and rest == _digest(content) + _END and data in content
+
+
+def is_foreign(page: bytes) -> bool:
+    """Whether another tool wrote the page."""
+    return _MARK not in page
 
 
 def _fits(content: bytes, data: bytes) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
 from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
 from donewhen.dashboard.assets import asset, dashboard_script, dashboard_style
 from donewhen.dashboard.header import Server, dashboard_header
+from donewhen.foundation.plain_text import escape_html
 
 _HEADINGS = ("job", "title", "status", "score", "iterations", "depends on", "next action")
 
@@ -43,7 +43,7 @@ def file_skeleton() -> Skeleton:
 
 def served_skeleton(server: Server) -> Skeleton:
     """Return the same page for a server, which sends style and scripts separately and forbids others by a header."""
-    base = html.escape(server.base)
+    base = escape_html(server.base)
     links = " ".join(f'<a href="{base}/{name}">{name.title()}</a>' for name in server.pages)
     fixed = {
         "policy": "",
@@ -52,7 +52,7 @@ def served_skeleton(server: Server) -> Skeleton:
         "script": "\n".join(
             f'<script src="/static/{name}" defer></script>' for name in ("dashboard.js", *server.scripts)
         ),
-        "attributes": f' data-server="{base}" data-mark="{html.escape(server.mark)}" data-topics="jobs"',
+        "attributes": f' data-server="{base}" data-mark="{escape_html(server.mark)}" data-topics="jobs"',
         "elsewhere": f" {links}",
         "top": dashboard_header(server),
     }

@@ -115,6 +115,13 @@ def _index_digest(top: Path) -> bytes | None:
         return None
 
 
+def first_commit_with(path: Path, text: str) -> str | None:
+    """The short id of the first commit that brought this text into a file; None if git does not know it."""
+    output = git(path.parent, "log", "--reverse", "--format=%h", f"-S{text}", "--", path.name)
+    lines = [] if output is None else output.decode("ascii", "replace").split()
+    return lines[0] if lines else None
+
+
 def committed_files(top: Path, folder: str) -> Iterator[tuple[str, bytes]]:
     """The files of a folder in the current commit with their contents, read with a single git process."""
     files = files_in_commit(top, "HEAD", f"{folder}/")

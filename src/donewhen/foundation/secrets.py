@@ -44,6 +44,8 @@ _NAMED = (
 
 def redact_secrets(text: str, environ: Mapping[str, str] = os.environ) -> str:
     """Replace what looks like a secret, and the values of environment variables that are named like secrets."""
+    if not text.strip():
+        return text
     for value in sorted(_secret_values(environ), key=len, reverse=True):
         text = text.replace(value, REDACTED)
     for pattern in _PATTERNS:

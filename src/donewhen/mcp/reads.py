@@ -12,6 +12,7 @@ from donewhen.jobs.contract.agreeing import agreement_proposals
 from donewhen.jobs.gates.job_view import view_job
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
+from donewhen.jobs.lifecycle.invalidation import mark_invalid_jobs
 from donewhen.jobs.lifecycle.planning import find_ready_jobs, startable_jobs
 from donewhen.mcp.answers import CheckAnswer, Jobs, ListedJob, NextStep, ReadyJob, ReadyJobs, ReasonView, ShownJob
 from donewhen.mcp.call_context import CallContext
@@ -24,7 +25,7 @@ _PROBLEMS = 20
 def list_jobs(call: CallContext, params: ListJobsParams) -> Jobs:
     """Return one page of all jobs."""
     workspace = call.workspace()
-    survey = survey_jobs(workspace)
+    survey = mark_invalid_jobs(workspace, survey_jobs(workspace))
     chosen = [job for job in survey.jobs if params.status in (None, job.status)]
     end = params.offset + params.limit
     states = survey_states(survey)
@@ -76,7 +77,7 @@ def next_action_tool(call: CallContext, params: OptionalJobParam) -> NextStep:
     name = params.job
     startable: tuple[str, ...] = ()
     if name is None:
-        survey = survey_jobs(workspace)
+        survey = mark_invalid_jobs(workspace, survey_jobs(workspace))
         startable = startable_jobs(survey)
         name = next((job.id for job in survey.jobs if job.recorded == "in_progress"), None)
     if name is None:
@@ -97,7 +98,8 @@ def next_action_tool(call: CallContext, params: OptionalJobParam) -> NextStep:
 
 def ready_jobs(call: CallContext, params: NoParams) -> ReadyJobs:
     """Return the jobs that can start now, the later waves, and the critical path."""
-    survey = survey_jobs(call.workspace())
+    workspace = call.workspace()
+    survey = mark_invalid_jobs(workspace, survey_jobs(workspace))
     ready = find_ready_jobs(survey.jobs)
     titles = {job.id: job.title for job in survey.jobs}
     return ReadyJobs(

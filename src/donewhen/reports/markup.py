@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from donewhen.dashboard.assets import base_style
-from donewhen.foundation.plain_text import one_line, plain_text
+from donewhen.foundation.plain_text import escape_html, one_line, plain_text
 
 _LONG = 320
 _FEW = 3
@@ -15,16 +14,16 @@ _FEW = 3
 
 def escape_line(text: object, limit: int = 200) -> str:
     """Escape any text as one line, without markup or direction overrides."""
-    return html.escape(one_line(str(text), limit))
+    return escape_html(one_line(str(text), limit))
 
 
 def foreign_text(text: str) -> str:
     """Return an untrusted text in full, in its own direction; a long text is folded."""
     words = " ".join(plain_text(text).split())
     if len(words) <= _LONG:
-        return f'<span dir="auto" class="foreign">{html.escape(words)}</span>'
-    head = html.escape(one_line(words, _LONG))
-    return f'<details class="foreign" dir="auto"><summary>{head}</summary>{html.escape(words)}</details>'
+        return f'<span dir="auto" class="foreign">{escape_html(words)}</span>'
+    head = escape_html(one_line(words, _LONG))
+    return f'<details class="foreign" dir="auto"><summary>{head}</summary>{escape_html(words)}</details>'
 
 
 def key(name: str) -> str:

@@ -1,42 +1,31 @@
-"""The rows of the dashboard: of one job, or of all jobs, from plans and chains."""
+"""The rows of the dashboard, from plans and chains."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
-from donewhen import __version__
 from donewhen.dashboard.data import (
     EVENTS,
     Board,
-    ChainPart,
     EventRow,
     JobRow,
-    PlanPart,
     ProjectRow,
     UnreadableJob,
     board_of,
 )
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
-from donewhen.foundation.size_limits import LEDGER_CHAIN, PLAN_FILE
-from donewhen.jobs.board.board_states import survey_own_state
 from donewhen.jobs.board.dashboard_record import JobHome, chain_part, event_of, plan_part, record_of
-from donewhen.jobs.board.file_index import FileIndex
 from donewhen.jobs.board.job_state import own_state
 from donewhen.jobs.board.recorded_state import broken_code, recorded_state
 from donewhen.jobs.board.row_states import rows_in_context
-from donewhen.jobs.board.survey import JobRecord, survey_jobs
 from donewhen.jobs.contract.agreement import Agreement, job_agreement, project_agreement
 from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.ledger.entries import Chain, verify_chain
-from donewhen.jobs.plan.document import parse_document
+from donewhen.jobs.ledger.entries import Chain
 from donewhen.jobs.plan.ids import id_in
-from donewhen.jobs.plan.job import STATUSES, Job, Project, read_job
+from donewhen.jobs.plan.job import STATUSES, Job, Project
 from donewhen.jobs.plan.workspace import PLAN, Workspace
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.projection import mismatches
@@ -84,34 +73,8 @@ def merge_rows(
                 chain = workspace.ledger.read(job.id)
                 records[job.id] = new_rows.get(job.id) or job_row(workspace, job, chain, project_state.agreement)
             except (DonewhenError, OSError) as error:
-                unread.append(_unreadable(workspace, path, error))
+                unread.append(unreadable_job(workspace, path, error))
     return records, tuple(unread)
-
-
-def build_board(project_state: ProjectState) -> Board:
-    """Build the board from every plan and every chain; unchanged files come from the cache."""
-    workspace = project_state.workspace
-    surveyed = {record.path: record for record in survey_jobs(workspace).jobs}
-    records: dict[str, JobRow] = {}
-    unread: list[UnreadableJob] = []
-    homes: dict[Path, JobHome] = {}
-    # A project that donewhen has never written to stays as it is.
-    cache = workspace.folder / "cache" / "dashboard.sqlite" if workspace.folder.is_dir() else None
-    with FileIndex(cache) as index:
-        for place in workspace.places():
-            record = surveyed.get(place.path)
-            try:
-                if record is None:
-                    # Reading it again raises the error to report, or succeeds by now.
-                    job = workspace.job_at(place.path)
-                    row = job_row(workspace, job, workspace.ledger.read(job.id), project_state.agreement)
-                else:
-                    row = _cached_row(workspace, index, record, homes)
-                records[row.id] = row
-            except (DonewhenError, OSError) as error:
-                unread.append(_unreadable(workspace, place.path, error))
-        events = _newest_events(workspace, index)
-    return board_in_context(project_state, records, events, unread)
 
 
 def board_in_context(
@@ -125,51 +88,6 @@ def board_in_context(
     return board_of(project_state.about, rows, events, unread, STATUSES)
 
 
-def _cached_row(workspace: Workspace, index: FileIndex, job: JobRecord, homes: dict[Path, JobHome]) -> JobRow:
-    where = workspace.where(job.path)
-    plan = index.get_or_read(
-        f"dashboard plan {__version__} {where}",
-        job.path,
-        lambda raw: msgspec.to_builtins(plan_part(read_job(parse_document(raw, where), job.path, where))),
-        limit=PLAN_FILE,
-    )
-    chain = _chain_data(workspace, index, job.id) if job.events else {}
-    workstream = job.path.parent.parent.parent
-    if workstream not in homes:
-        homes[workstream] = _home(workspace, job.path)
-    return record_of(
-        msgspec.convert(plan, PlanPart),
-        msgspec.convert(chain.get("part", {}), ChainPart),
-        msgspec.structs.replace(homes[workstream], path=where),
-        job.agreement,
-        [mismatch.field for mismatch in job.tampered],
-        survey_own_state(job),
-    )
-
-
-def _chain_data(workspace: Workspace, index: FileIndex, name: str) -> dict[str, object]:
-    """The dashboard's part of a chain, and the time of its newest entry."""
-
-    def read(raw: bytes) -> dict[str, object]:
-        entries = verify_chain(name, raw).entries
-        part = msgspec.to_builtins(chain_part(name, entries))
-        return {"part": part, "newest": str(entries[-1].at) if entries else ""}
-
-    path = workspace.folder / "ledger" / f"{name}.jsonl"
-    data: dict[str, object] = index.get_or_read(f"dashboard chain {__version__} {name}", path, read, limit=LEDGER_CHAIN)
-    return data
-
-
-def _newest_events(workspace: Workspace, index: FileIndex) -> list[EventRow]:
-    """The newest events of all chains. Only the most recently written chains are read, since they contain them all."""
-    newest: list[tuple[str, str]] = []
-    for name in workspace.ledger.chains():
-        with suppress(OSError):
-            newest.append((str(_chain_data(workspace, index, name)["newest"]), name))
-    chosen = [name for _, name in sorted(newest)[-EVENTS:]]
-    return [event for name in chosen for event in events_of(name, workspace.ledger.read(name))]
-
-
 def job_row(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> JobRow:
     """The row of a job, without its project and its dependencies."""
     tampered = mismatches(job.document.fields, chain.entries) if chain.entries else ()
@@ -181,7 +99,7 @@ def job_row(workspace: Workspace, job: Job, chain: Chain, project: Agreement) ->
     return record_of(
         plan_part(job),
         chain_part(job.id, chain.entries),
-        _home(workspace, job.path),
+        job_home(workspace, job.path),
         agreement,
         [mismatch.field for mismatch in tampered],
         own_state(job.id, known, job.max_iterations, agreement, tampered=bool(tampered)),
@@ -192,7 +110,8 @@ def _project_chain(workspace: Workspace) -> Chain:
     return workspace.ledger.read(workspace.project().id)
 
 
-def _home(workspace: Workspace, path: Path) -> JobHome:
+def job_home(workspace: Workspace, path: Path) -> JobHome:
+    """Where a job stands: its plan, and its workstream."""
     where = workspace.where(path)
     if workspace.form == "small":
         return JobHome(where)
@@ -218,6 +137,7 @@ def events_of(name: str, chain: Chain) -> list[EventRow]:
     return [event_of(name, entry) for entry in chain.entries[-EVENTS:]]
 
 
-def _unreadable(workspace: Workspace, path: Path, error: DonewhenError | OSError) -> UnreadableJob:
+def unreadable_job(workspace: Workspace, path: Path, error: DonewhenError | OSError) -> UnreadableJob:
+    """What the dashboard shows for a job whose plan can't be read."""
     message = error.message if isinstance(error, DonewhenError) else f"The file can't be read: {error.strerror}."
     return UnreadableJob(one_line(workspace.where(path)), one_line(message, 300))

@@ -83,7 +83,8 @@ def _agreement_text(agreed: Agreed) -> str:
 
 
 def _evaluation_text(evaluation: Evaluated) -> str:
-    closed = evaluation.closed
+    # In the order of the ledger's lines, whose keys are sorted: an entry that was just written must read the same.
+    closed = sorted(evaluation.closed)
     score = "" if evaluation.score is None else f"score {evaluation.score}"
     states = f"closed: {', '.join(closed)}" if closed else "all gates open" if evaluation.gates else ""
     return one_line(", ".join(part for part in (score, states) if part))

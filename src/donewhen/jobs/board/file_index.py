@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
@@ -77,7 +78,7 @@ class FileIndex:
     def get_or_read(
         self,
         kind: str,
-        path: Path,
+        path: Path | str,
         read: Callable[[bytes], Any],
         fits: Callable[[Any], bool] = lambda _: True,
         decode: Callable[[str], Any] = msgspec.json.decode,
@@ -90,7 +91,8 @@ class FileIndex:
         returns whether a cached value has the expected shape, and ``decode`` decodes it. A cached value that can't be
         decoded is read again. Raises OSError if the file can't be read or exceeds ``limit``.
         """
-        name, kind = _storable(str(path)), _storable(kind)
+        path = str(path)
+        name, kind = _storable(path), _storable(kind)
         self._visited.add(name)
         known = self._seen.get(name)
         now = _stat(path)
@@ -98,7 +100,7 @@ class FileIndex:
             data = self._cached(kind, known[1], decode)
             if data is not None and fits(data):
                 return data
-        content = read_regular(path, limit)
+        content = read_regular(Path(path), limit)
         sha = hashlib.sha256(content).hexdigest()
         if known != (now, sha):
             self._new_seen[name] = (now, sha)
@@ -170,11 +172,11 @@ def _is_corrupt(path: Path) -> bool:
         return True
 
 
-def _stat(path: Path) -> str:
-    status = path.stat(follow_symlinks=False)
+def _stat(path: str) -> str:
+    status = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - thousands of paths take a while to build
     return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
 def _storable(text: str) -> str:
     """A name that SQLite can store: file names need not be valid text."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

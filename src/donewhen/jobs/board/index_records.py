@@ -45,6 +45,7 @@ class IndexedPlan(msgspec.Struct, frozen=True, tag="plan"):
     agreed: bool
     outputs: tuple[str, ...]
     inputs: tuple[str, ...]
+    unknown_format: str
 
 
 class IndexedSeal(msgspec.Struct, frozen=True):
@@ -54,11 +55,14 @@ class IndexedSeal(msgspec.Struct, frozen=True):
     hash: str
 
 
-class IndexedInputs(msgspec.Struct, frozen=True):
-    """The files that a completed job was built on."""
+class IndexedFiles(msgspec.Struct, frozen=True):
+    """The files that a completed job was built on, and those that it made."""
 
     upstream: Files
     declared: Files
+    outputs: Files
+    at: str
+    failed_again: bool
 
 
 class IndexedChain(msgspec.Struct, frozen=True):
@@ -71,7 +75,7 @@ class IndexedChain(msgspec.Struct, frozen=True):
     """The values of the projected fields according to the chain."""
     last: dict[str, tuple[Any, Any]] = {}
     cancelled: bool = False
-    completed: IndexedInputs | None = None
+    completed: IndexedFiles | None = None
     known: KnownState = KnownState()
 
 

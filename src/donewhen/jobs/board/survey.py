@@ -15,7 +15,7 @@ from donewhen.foundation.size_limits import LEDGER_CHAIN, PLAN_FILE
 from donewhen.jobs.board.file_index import FileIndex
 from donewhen.jobs.board.index_records import (
     IndexedChain,
-    IndexedInputs,
+    IndexedFiles,
     IndexedPlan,
     IndexedProblem,
     IndexedSeal,
@@ -24,10 +24,16 @@ from donewhen.jobs.board.index_records import (
     decode_plan,
 )
 from donewhen.jobs.board.job_state import KnownState
+from donewhen.jobs.board.recorded_files import RecordedFiles, files_at
 from donewhen.jobs.board.recorded_state import broken_code, recorded_state
-from donewhen.jobs.board.validity import DependencyRecord, RecordedInputs, inputs_at
-from donewhen.jobs.contract.agreeing import AgreementProblem
-from donewhen.jobs.contract.agreement import AgreementState, current_seal, project_agreement, terms_as_recorded
+from donewhen.jobs.board.validity import DependencyRecord
+from donewhen.jobs.contract.agreement import (
+    AgreementProblem,
+    AgreementState,
+    current_seal,
+    project_agreement,
+    terms_as_recorded,
+)
 from donewhen.jobs.contract.terms import compare_terms, job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.entries import verify_chain
@@ -36,9 +42,10 @@ from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.ids import id_in
-from donewhen.jobs.plan.job import Job, Project, read_job
+from donewhen.jobs.plan.job import Job, Project, read_job, unknown_format
 from donewhen.jobs.plan.workspace import JobPlace, Workspace
 from donewhen.jobs.record.history import history_of
+from donewhen.jobs.record.parents import is_parent
 from donewhen.jobs.record.projection import (
     WRITTEN_BY_DONEWHEN,
     Mismatch,
@@ -74,6 +81,11 @@ class JobRecord(NamedTuple):
     """Whether a judge decides one of its criteria."""
     known: KnownState = KnownState()
     """What the ledger says about its state."""
+    reward_target: int = 0
+    shown: Mapping[str, Value] = {}
+    """The fields of the plan that donewhen writes, as they are."""
+    unknown_format: str = ""
+    """What is unknown about the format of the plan."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +100,10 @@ class Survey:
     """Jobs in progress according to the ledger whose plan is missing or unreadable."""
     unreadable: tuple[str, ...] = ()
     """Jobs whose plan can't be read."""
+    missing: tuple[str, ...] = ()
+    """Jobs of the ledger without a plan, unless they were cancelled."""
+    damaged: frozenset[str] = frozenset()
+    """Jobs whose chain is broken, or was written by another version."""
 
 
 def only_job_in_progress(workspace: Workspace) -> Job | None:
@@ -105,13 +121,14 @@ def survey_jobs(workspace: Workspace) -> Survey:
     records: list[JobRecord] = []
     # A project that donewhen has never written to stays as it is.
     with FileIndex(workspace.folder / "index.sqlite" if workspace.folder.is_dir() else None) as index:
-        unseen, unreadable = _survey_places(workspace, index, agreement.state == "unsealed", policy, records, problems)
+        lost = _survey_places(workspace, index, agreement.state == "unsealed", policy, records, problems, project.id)
     problems += _duplicate_ids(workspace, records)
+    damaged = frozenset(job.id for job in records if job.known.broken)
     broken = broken_code(workspace.ledger.read(project.id))
     if broken:
         # Who may approve is not known then, so no job's record counts.
         records = [job._replace(known=job.known._replace(broken=job.known.broken or broken)) for job in records]
-    return Survey(project, agreement.state, tuple(records), tuple(problems), unseen, unreadable)
+    return Survey(project, agreement.state, tuple(records), tuple(problems), *lost, damaged)
 
 
 def _survey_places(
@@ -121,8 +138,10 @@ def _survey_places(
     policy: Policy,
     records: list[JobRecord],
     problems: list[AgreementProblem],
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Add the records and problems; return the jobs in progress without a readable plan, and all unreadable jobs."""
+    project: str,
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Add the records and problems; return the jobs in progress without a readable plan, all unreadable jobs, and all
+    missing ones."""
     unreadable: list[str] = []
     chains = set(workspace.ledger.chains())
     reader = _CachedReader(index, policy)
@@ -149,17 +168,19 @@ def _survey_places(
             continue
         problems += map(_problem, chain.breaks)
         records.append(_record(plan, chain, place, typed))
-    lost = sorted(name for name in chains.difference(record.id for record in records) if name.startswith("WI-"))
-    unseen = tuple(name for name in lost if _may_be_in_progress(workspace, reader, name))
-    return unseen, tuple(unreadable)
+    lost = sorted(chains.difference(record.id for record in records))
+    statuses = {name: _status_of_lost(workspace, reader, name) for name in lost if not is_parent(name, project)}
+    unseen = tuple(name for name, status in statuses.items() if status in ("in_progress", None))
+    gone = tuple(name for name, status in statuses.items() if status != "cancelled" and name not in unreadable)
+    return unseen, tuple(unreadable), gone
 
 
-def _may_be_in_progress(workspace: Workspace, reader: _CachedReader, name: str) -> bool:
-    """Whether a job is in progress according to its chain; also if the chain can't be read."""
+def _status_of_lost(workspace: Workspace, reader: _CachedReader, name: str) -> str | None:
+    """The status of a job by its chain; None if the chain can't be read, so that the job may be in progress."""
     try:
-        return _recorded_status(reader.chain(workspace, name)) == "in_progress"
+        return _recorded_status(reader.chain(workspace, name)) or "planned"
     except OSError:
-        return True
+        return None
 
 
 class _CachedReader:
@@ -171,6 +192,7 @@ class _CachedReader:
         self._plan_kind = f"plan {__version__}"
         self._chain_kind = f"chain {__version__} {digest_of([policy.ci, sorted(policy.keys)])}"
         self._policy = policy
+        self._ledger = ""
 
     def plan(self, place: JobPlace, where: str) -> IndexedPlan | UnreadablePlan:
         plan: IndexedPlan | UnreadablePlan = self._index.get_or_read(
@@ -183,11 +205,13 @@ class _CachedReader:
         return plan
 
     def chain(self, workspace: Workspace, name: str) -> IndexedChain:
-        path = workspace.folder / "ledger" / f"{name}.jsonl"
+        self._ledger = self._ledger or str(workspace.folder / "ledger")
+        # A string: thousands of paths take a while to build.
+        path = f"{self._ledger}/{name}.jsonl"
         chain: IndexedChain = self._index.get_or_read(
             f"{self._chain_kind} {name}",
             path,
-            lambda raw: _indexed_chain(raw, name, self._policy, workspace.where(path)),
+            lambda raw: _indexed_chain(raw, name, self._policy, workspace.where(Path(path))),
             decode=decode_chain,
             limit=LEDGER_CHAIN,
         )
@@ -224,6 +248,7 @@ def _indexed_plan(raw: bytes, path: Path, where: str) -> IndexedPlan | Unreadabl
         agreed=document.fields.get("agreement_status") == "agreed",
         outputs=job.outputs,
         inputs=job.inputs,
+        unknown_format=unknown_format(document, "job"),
     )
 
 
@@ -231,7 +256,7 @@ def _indexed_chain(raw: bytes, name: str, policy: Policy, where: str) -> Indexed
     chain = verify_chain(name, raw)
     seal = current_seal(name, chain.entries, policy)
     history = history_of(name, chain.entries, policy)
-    built_on = inputs_at(history.completed)
+    built_on = files_at(history.completed, chain.entries)
     return IndexedChain(
         events=len(chain.entries),
         breaks=tuple(
@@ -247,7 +272,15 @@ def _indexed_chain(raw: bytes, name: str, policy: Policy, where: str) -> Indexed
         expected=expected_fields(chain.entries),
         last=dict(last_writes(chain.entries)),
         cancelled=history.status == "cancelled",
-        completed=None if built_on is None else IndexedInputs(dict(built_on.upstream), dict(built_on.declared)),
+        completed=None
+        if built_on is None
+        else IndexedFiles(
+            dict(built_on.upstream),
+            dict(built_on.declared),
+            dict(built_on.outputs),
+            built_on.at,
+            built_on.failed_again,
+        ),
         known=recorded_state(history, chain.entries, broken=broken_code(chain)),
     )
 
@@ -258,6 +291,7 @@ _WRITTEN_FIELDS = tuple(sorted(WRITTEN_BY_DONEWHEN))
 
 def _record(plan: IndexedPlan, chain: IndexedChain, place: JobPlace, typed: bool) -> JobRecord:
     built_on = chain.completed
+    agreement = _agreement(plan, chain, typed or plan.agreed)
     return JobRecord(
         plan.id,
         plan.title,
@@ -267,7 +301,7 @@ def _record(plan: IndexedPlan, chain: IndexedChain, place: JobPlace, typed: bool
         plan.iteration,
         plan.max_iterations,
         plan.estimate_hours,
-        _agreement(plan, chain, typed or plan.agreed),
+        agreement,
         _mismatches(plan.projected, chain),
         place.path,
         chain.events,
@@ -278,10 +312,18 @@ def _record(plan: IndexedPlan, chain: IndexedChain, place: JobPlace, typed: bool
             plan.outputs,
             plan.inputs,
             chain.cancelled,
-            None if built_on is None else RecordedInputs(built_on.upstream, built_on.declared),
+            None
+            if built_on is None
+            else RecordedFiles(
+                built_on.upstream, built_on.declared, built_on.outputs, built_on.at, built_on.failed_again
+            ),
+            built_on is not None and agreement == "voided",
         ),
         any("[check: judge " in criterion for criterion in plan.terms.criteria),
         chain.known,
+        plan.terms.reward_target,
+        plan.projected,
+        plan.unknown_format,
     )
 
 

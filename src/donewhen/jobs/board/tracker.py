@@ -77,7 +77,7 @@ def render_tracker(jobs: Iterable[JobRow], notes: Mapping[str, str]) -> bytes:
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows([*map(_escape_formula, row_of(job)), _escape_formula(notes.get(job.id, ""))] for job in jobs)
+    writer.writerows(_escape_formulas((*row_of(job), notes.get(job.id, ""))) for job in jobs)
     return stream.getvalue().encode()
 
 
@@ -106,23 +106,26 @@ def read_tracker(raw: bytes) -> TrackerRows:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
         next(rows)
         tracker.sound = separator == ","
+        escaped = "'" in text
         for cells in rows:
             if len(cells) != len(COLUMNS) or cells[0] in tracker:
                 tracker.sound = False
                 continue
-            *row, note = map(_unescape_formula, cells)
+            row = _unescape_formulas(cells) if escaped else cells
+            note = row.pop()
             tracker[row[0]] = tuple(row)
-            if note.strip():
+            if note and not note.isspace():
                 tracker.notes[row[0]] = plain_text(note)[:_MAX_NOTE_LENGTH]
     except (ValueError, csv.Error):
         tracker.sound = False
     return tracker
 
 
-def _escape_formula(value: str) -> str:
-    """Prefix a cell that a spreadsheet would evaluate as a formula."""
-    return f"'{value}" if value[:1] in _FORMULA_START else value
+# Whole rows, because a call for each cell is most of the cost of a large table.
+def _escape_formulas(cells: Iterable[str]) -> list[str]:
+    """Prefix each cell that a spreadsheet would evaluate as a formula."""
+    return [f"'{cell}" if cell[:1] in _FORMULA_START else cell for cell in cells]
 
 
-def _unescape_formula(value: str) -> str:
-    return value[1:] if value[:1] == "'" else value
+def _unescape_formulas(cells: Iterable[str]) -> list[str]:
+    return [cell[1:] if cell[:1] == "'" else cell for cell in cells]

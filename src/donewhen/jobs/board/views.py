@@ -10,17 +10,18 @@ from typing import NamedTuple
 
 from donewhen.dashboard.data import (
     Board,
+    JobRow,
     decode_board,
     encode_board,
 )
-from donewhen.dashboard.seal import page_matches
+from donewhen.dashboard.seal import is_as_written, is_foreign, page_matches
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.files import read_limited
 from donewhen.foundation.locks import locked
 from donewhen.foundation.size_limits import VIEW
 from donewhen.jobs.board.board_rows import (
+    ProjectState,
     board_in_context,
-    build_board,
     events_of,
     job_row,
     merge_rows,
@@ -28,8 +29,9 @@ from donewhen.jobs.board.board_rows import (
     read_project_state,
 )
 from donewhen.jobs.board.row_states import row_dependencies, row_in_context
-from donewhen.jobs.board.tracker import read_tracker, render_tracker, row_of, tracker_path
+from donewhen.jobs.board.tracker import TrackerRows, read_tracker, render_tracker, row_of, tracker_path
 from donewhen.jobs.contract.agreement import Agreement, project_agreement
+from donewhen.jobs.ledger.approval import is_ci
 from donewhen.jobs.ledger.entries import Chain
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.snapshot import Snapshot
@@ -38,14 +40,57 @@ from donewhen.jobs.record.parents import parent_plans
 
 
 class ViewFact(NamedTuple):
-    """Whether tracker and dashboard are current for a job."""
+    """Whether tracker and dashboard are good for a job: current, and not edited by hand."""
 
     tracker: bool
     dashboard: bool
+    left_out: str = ""
+    """Why they don't count, if they don't."""
+
+    @property
+    def good(self) -> bool:
+        return bool(self.left_out) or (self.tracker and self.dashboard)
+
+
+class _Seen(NamedTuple):
+    """The files as they are now, and what they should say about a job."""
+
+    data: bytes
+    board: Board | None
+    expected: JobRow
+    table: TrackerRows
+    fact: ViewFact
 
 
 def view_status(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> ViewFact:
     """Whether the views match the plan and the chain of this job. Renders nothing."""
+    if is_ci():
+        return ViewFact(tracker=False, dashboard=False, left_out="not in CI, where nobody reads them")
+    fact = _look(workspace, job, chain, project).fact
+    if fact.good or _were_written(workspace):
+        return fact
+    no_tracker = not tracker_path(workspace).exists()
+    no_dashboard = not any(dashboard_path(workspace, suffix).exists() for suffix in ("json", "html"))
+    if no_tracker and no_dashboard:
+        return fact._replace(left_out="not written in this clone yet")
+    return ViewFact(fact.tracker or no_tracker, fact.dashboard or no_dashboard)
+
+
+def update_stale_views(workspace: Workspace, job: Job) -> ViewFact:
+    """Update the views if they are not current for this job. Returns which of them were as donewhen wrote them, before
+    anything was rewritten. A caller that records an entry and updates the views soon after does not need this."""
+    agreement = project_agreement(workspace, workspace.project())
+    seen = _look(workspace, job, workspace.ledger.read(job.id), agreement)
+    if seen.fact.good:
+        return seen.fact
+    intact = _intact_views(workspace, job, seen)
+    # Views that can't be rebuilt are not current afterwards, which costs points, but no view decides anything.
+    with suppress(OSError, DonewhenError):
+        update_views(workspace, job)
+    return intact
+
+
+def _look(workspace: Workspace, job: Job, chain: Chain, project: Agreement) -> _Seen:
     raw = _read_bytes(dashboard_path(workspace))
     board = decode_board(raw)
     expected = job_row(workspace, job, chain, project)
@@ -55,15 +100,36 @@ def view_status(workspace: Workspace, job: Job, chain: Chain, project: Agreement
     in_dashboard = board is not None and board.jobs.get(job.id) == expected
     page_current = in_dashboard and page_matches(_read_bytes(dashboard_path(workspace, "html")), raw)
     table = read_tracker(_read_bytes(tracker_path(workspace)))
-    return ViewFact(table.sound and table.get(job.id) == row_of(expected), page_current)
+    fact = ViewFact(table.sound and table.get(job.id) == row_of(expected), page_current)
+    return _Seen(raw, board, expected, table, fact)
 
 
-def update_stale_views(workspace: Workspace, job: Job) -> None:
-    """Update the views if they are not current for this job. A caller that records an entry and updates the views soon
-    after does not need this."""
-    agreement = project_agreement(workspace, workspace.project())
-    if not all(view_status(workspace, job, workspace.ledger.read(job.id), agreement)):
-        update_views(workspace, job)
+def _intact_views(workspace: Workspace, job: Job, seen: _Seen) -> ViewFact:
+    """Whether each view is as donewhen wrote it: outdated perhaps, but neither edited nor removed by hand.
+
+    The page holds its own hash and the data, so it shows whether it or the data was edited; the tracker has to say what
+    the data says, except for the notes of people.
+    """
+    page = _read_bytes(dashboard_path(workspace, "html"))
+    written = is_as_written(page, seen.data)
+    ours = _were_written(workspace)
+    unknown = not (page or seen.data) or is_foreign(page)
+    dashboard = not ours if unknown else written
+    if not _read_bytes(tracker_path(workspace)):
+        return ViewFact(not ours, dashboard)
+    if not (written or ours):
+        # Of another tool: there is nothing to compare it with.
+        return ViewFact(True, dashboard)
+    row = None if seen.board is None else seen.board.jobs.get(job.id)
+    known = None if row is None else row_of(row)
+    said = seen.table.get(job.id)
+    tracker = seen.table.sound and (said == row_of(seen.expected) or (written and said == known))
+    return ViewFact(tracker, dashboard)
+
+
+def _were_written(workspace: Workspace) -> bool:
+    """Whether the views were ever written in this clone: git ignores the lock of those who write them."""
+    return _lock_path(workspace).exists()
 
 
 def update_views(workspace: Workspace, *jobs: Job) -> None:
@@ -78,7 +144,7 @@ def update_views(workspace: Workspace, *jobs: Job) -> None:
         project = project_state.project
         board = decode_board(_read_bytes(dashboard_path(workspace)))
         if board is None:
-            _write_views(workspace, build_board(project_state))
+            _write_views(workspace, _build_board(project_state))
             return
         chains = {job.id: workspace.ledger.read(job.id) for job in jobs}
         records = {
@@ -112,14 +178,14 @@ def rebuild_views(workspace: Workspace) -> Board:
     """Rebuild the views from every plan and every chain; unchanged files come from the cache."""
     workspace.prepare()
     with locked(_lock_path(workspace)):
-        board = build_board(read_project_state(workspace))
+        board = _build_board(read_project_state(workspace))
         _write_views(workspace, board)
     return board
 
 
 def read_board(workspace: Workspace) -> Board:
     """Return the board as the plans and the ledger are now, without writing a view."""
-    return build_board(read_project_state(workspace))
+    return _build_board(read_project_state(workspace))
 
 
 def open_jobs_on_dashboard(workspace: Workspace) -> frozenset[str]:
@@ -131,6 +197,13 @@ def open_jobs_on_dashboard(workspace: Workspace) -> frozenset[str]:
 
 def dashboard_path(workspace: Workspace, suffix: str = "json") -> Path:
     return workspace.base / "outputs" / f"dashboard.{suffix}"
+
+
+def _build_board(project_state: ProjectState) -> Board:
+    # Imported where it is used: a command that changes one job updates its row only.
+    from donewhen.jobs.board.whole_board import build_board
+
+    return build_board(project_state)
 
 
 def _write_views(workspace: Workspace, board: Board) -> None:

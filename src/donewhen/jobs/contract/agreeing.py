@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from donewhen.config.agent_runtimes import PROJECT_HOOK_FILES
 from donewhen.config.loader import CONFIG_FILE
 from donewhen.config.project_hooks import file_disabling_hooks
 from donewhen.config.settings import Settings
-from donewhen.foundation.errors import ConfigError, DonewhenError
+from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.files import read_limited
-from donewhen.foundation.process import split_command
 from donewhen.foundation.size_limits import SETTINGS
 from donewhen.jobs.contract.agreement import (
     Agreement,
+    AgreementProblem,
     approval_policy,
     current_project_terms,
     job_agreement,
     project_agreement,
 )
-from donewhen.jobs.contract.inputs import locate_path as locate
+from donewhen.jobs.contract.agreement_problems import (
+    hidden_character_problems,
+    placeholder_problems,
+    problems_of_job,
+)
 from donewhen.jobs.contract.inputs import output_manifest
-from donewhen.jobs.contract.mission_folders import mission_folders
 from donewhen.jobs.contract.terms import (
     Terms,
     TermsChange,
@@ -37,9 +40,7 @@ from donewhen.jobs.contract.terms import (
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.entry_content import Agreed, Completed, EntryContent, Started
-from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.terms_content import plain_terms
-from donewhen.jobs.plan.criteria import Criterion
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.snapshot import snapshot_of
@@ -47,14 +48,6 @@ from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.parents import mark_parents_in_progress
 from donewhen.jobs.record.writing import Writing, operation, writing
-
-
-class AgreementProblem(NamedTuple):
-    """A reason why something can't be agreed."""
-
-    code: str
-    message: str
-    where: str
 
 
 @dataclass(frozen=True)
@@ -81,17 +74,16 @@ def agreement_proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[Agre
     project = workspace.project()
     agreed_project = project_agreement(workspace, project)
     where = workspace.where(project.path)
-    problems = tuple(_placeholder_problems(project.criteria, where))
+    problems = (
+        *placeholder_problems(project.criteria, where),
+        *hidden_character_problems(project.criteria, where),
+    )
     settings = workspace.settings()
     proposals = [AgreementProposal(project, where, agreed_project, problems, settings)]
     for job in jobs:
         agreement = job_agreement(job, workspace.ledger.read(job.id), agreed_project)
         where = workspace.where(job.path)
-        problems = (
-            *_content_problems(job, where),
-            *_path_problems(workspace, job),
-            *_judge_problems(workspace, job, where, settings),
-        )
+        problems = tuple(problems_of_job(workspace, job, where, settings))
         proposals.append(AgreementProposal(job, where, agreement, problems, settings))
     return tuple(proposals)
 
@@ -233,49 +225,3 @@ def _terms_now(workspace: Workspace, proposal: AgreementProposal) -> Terms:
     if proposal.chain == project.id:
         return current_project_terms(workspace, project)
     return job_terms(workspace.job_at(proposal.plan.path))
-
-
-def _content_problems(job: Job, where: str) -> Iterable[AgreementProblem]:
-    if not job.criteria:
-        yield AgreementProblem(FindingCode.CRITERIA_MISSING, "The job has no acceptance criteria.", where)
-    yield from _placeholder_problems(job.criteria, where)
-    for command in job.truth_required_commands:
-        try:
-            split_command(command)
-        except DonewhenError as error:
-            line = job.document.line_of("truth_required_commands")
-            yield AgreementProblem(
-                FindingCode.COMMAND, f"{error.message} {error.next_step or ''}".strip(), f"{where}:{line}"
-            )
-
-
-def _path_problems(workspace: Workspace, job: Job) -> Iterable[AgreementProblem]:
-    declared = {"outputs": job.outputs, "verification_evidence": job.verification_evidence, "inputs": job.inputs}
-    for field, paths in declared.items():
-        for path in paths:
-            try:
-                locate(workspace, job, path, field)
-            except ConfigError as error:
-                yield AgreementProblem(FindingCode.PATH_OUTSIDE, error.message, error.where or "")
-
-
-def _judge_problems(workspace: Workspace, job: Job, where: str, settings: Settings) -> Iterable[AgreementProblem]:
-    """Missing missions: adding one needs no agreement, so its author could choose the judge later."""
-    judged = [
-        criterion for criterion in job.criteria if criterion.check is not None and criterion.check.kind == "judge"
-    ]
-    known = mission_folders(workspace.root, settings) if judged else {}
-    for criterion in judged:
-        if criterion.check is not None and criterion.check.text not in known:
-            message = f"The criterion {criterion.id} names the mission {criterion.check.text!r}, which does not exist."
-            yield AgreementProblem(FindingCode.MISSION_MISSING, message, f"{where}:{criterion.line}")
-
-
-def _placeholder_problems(criteria: Iterable[Criterion], where: str) -> Iterable[AgreementProblem]:
-    for criterion in criteria:
-        if criterion.placeholder:
-            yield AgreementProblem(
-                FindingCode.PLACEHOLDER,
-                f"The criterion {criterion.id} is a placeholder: {criterion.text!r}.",
-                f"{where}:{criterion.line}",
-            )

@@ -47,6 +47,14 @@ class Seal(NamedTuple):
         return terms_hash(self.terms)
 
 
+class AgreementProblem(NamedTuple):
+    """A reason why something can't be agreed."""
+
+    code: str
+    message: str
+    where: str
+
+
 class Agreement(NamedTuple):
     """The current state of an agreement.
 

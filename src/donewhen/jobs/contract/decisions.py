@@ -11,7 +11,7 @@ from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.terms_content import JobTerms
 from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.plan.job import BUDGETS, TARGETS, Job, Stakes
+from donewhen.jobs.plan.job import BUDGETS, MAX_SCORE, TARGETS, Job, Stakes
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.parents import mark_parents_in_progress
@@ -85,6 +85,8 @@ def _new_terms(job: Job, decision: Decision, budget: int) -> dict[str, Value]:
                 )
             return {"max_iterations": value}
         case "target":
+            if not 0 <= value <= MAX_SCORE:
+                raise UsageError(f"The target {value} can't be reached: a score is at most {MAX_SCORE}.")
             return {"reward_target": value}
         case "stakes":
             return {"stakes": value, **_default_terms(job, value)}

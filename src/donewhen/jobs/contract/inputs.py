@@ -14,13 +14,16 @@ from typing import NamedTuple, Protocol
 from donewhen.config.state_folder import FOLDER
 from donewhen.foundation.canonical import digest, digest_of
 from donewhen.foundation.errors import ConfigError, DonewhenError
+from donewhen.foundation.files import read_regular
 from donewhen.foundation.git import tracked_files
+from donewhen.foundation.size_limits import CHECKED_FILE
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.snapshot import Snapshot
 from donewhen.jobs.plan.workspace import PLAN, Form, Key, Workspace
 
 MISSING = "missing"
 _CHUNK = 1 << 18
+_NO_CONTENT = (".pyc", ".gitkeep")
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules"})
 _GENERATED = re.compile(
     r"(?:outputs/(?:rewards\.json|reward-report\.md|truth-report\.json|dashboard\.(?:json|html)|"
@@ -150,10 +153,22 @@ def expand_path(workspace: Workspace, job: DeclaresFiles, path: str, field: str)
             yield workspace.where(file), file
 
 
+def matching_paths(workspace: Workspace, job: DeclaresFiles, path: str, field: str) -> tuple[str, ...]:
+    """The files that a path of a plan names, each as such a path: those that a pattern matches, or else itself."""
+    if not any(character in path for character in "*?["):
+        return (path,)
+    try:
+        found = [f"/{name}" for name, file in expand_path(workspace, job, path, field) if file.exists()]
+    except ConfigError:
+        found = []
+    return tuple(found) or (path,)
+
+
 def _glob(workspace: Workspace, job: DeclaresFiles, path: str, field: str) -> list[Path]:
     base = workspace.root if path.startswith("/") else job.path.parent
     try:
-        return sorted(file for file in base.glob(path.lstrip("/")) if file.is_file())
+        found = sorted(file for file in base.glob(path.lstrip("/")) if file.is_file())
+        return [file for file in found if not file.name.endswith(_NO_CONTENT)]
     except ValueError as error:
         raise ConfigError(
             f"The pattern {path!r} in {field} is not valid: {error}.", where=workspace.where(job.path)
@@ -166,7 +181,7 @@ def upstream_outputs(
     """The outputs of the jobs that this one depends on; a job that can't be read has none, which counts as a change."""
     for name in job.depends_on:
         with suppress(DonewhenError):
-            upstream = (find or workspace.job)(name)
+            upstream = (find or workspace.job_with_id)(name)
             for output in upstream.outputs:
                 yield from expand_path(workspace, upstream, output, "outputs")
 
@@ -240,6 +255,21 @@ def hash_file(path: Path | str) -> str:
         return MISSING
 
 
+def has_content(path: Path, content_hash: str | None) -> bool:
+    """Whether a file has the content with this hash, or differs from it only in its line ends: git changes these when
+    it checks a text file out."""
+    now = hash_file(path)
+    if now == content_hash or content_hash is None or not now.startswith("sha256:"):
+        return now == content_hash
+    try:
+        content = read_regular(path, CHECKED_FILE)
+    except OSError:
+        return False
+    unix = content.replace(b"\r\n", b"\n")
+    spellings = (unix, unix.replace(b"\n", b"\r\n")) if b"\0" not in content else ()
+    return any(f"sha256:{hashlib.sha256(text).hexdigest()}" == content_hash for text in spellings)
+
+
 def _hash_paths(workspace: Workspace, job: DeclaresFiles, field: str, paths: Iterable[str]) -> dict[str, str]:
     return _hash_files(pair for path in paths for pair in expand_path(workspace, job, path, field))
 
@@ -271,4 +301,4 @@ def walk_files(parent: Path) -> Iterator[Path]:
             and not name.startswith(".")
             and not os.path.lexists(os.path.join(folder, name, "pyvenv.cfg"))  # noqa: PTH118
         )
-        yield from (Path(folder, file) for file in sorted(files) if not file.endswith((".pyc", ".gitkeep")))
+        yield from (Path(folder, file) for file in sorted(files) if not file.endswith(_NO_CONTENT))

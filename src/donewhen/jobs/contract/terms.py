@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,11 @@ from donewhen.jobs.ledger.terms_content import (
     SettingValue,
 )
 from donewhen.jobs.ledger.terms_content import Terms as Terms
-from donewhen.jobs.plan.criteria import Criterion
+from donewhen.jobs.plan.criteria import Criterion, parse_check
 from donewhen.jobs.plan.job import Job, Project
 from donewhen.test_reports.suite_baseline import SuiteBaseline
+
+_CHECK_MARK = " [check: "
 
 
 def job_terms(job: Job) -> JobTerms:
@@ -118,7 +121,21 @@ def criterion_term(criterion: Criterion) -> str:
     if check is None:
         # Text that ends like a check must not be mistaken for a check.
         return f"{criterion.text} []" if criterion.text.endswith("]") else criterion.text
-    return f"{criterion.text} [check: {check.normal}]"
+    return f"{criterion.text}{_CHECK_MARK}{check.normal}]"
+
+
+def split_criterion_term(term: str) -> tuple[str, str | None]:
+    """The text of a criterion as written in the terms, and its check, if it has one."""
+    if term.endswith(" []"):
+        return term.removesuffix(" []"), None
+    end = len(term)
+    while term.endswith("]") and (end := term.rfind(_CHECK_MARK, 0, end)) >= 0:
+        check = term[end + len(_CHECK_MARK) : -1]
+        # The last that can be read: a check may have brackets itself, and a text may look like a check.
+        with suppress(DonewhenError):
+            parse_check(check, "")
+            return term[:end], check
+    return term, None
 
 
 def default_settings() -> dict[str, SettingValue]:

@@ -17,6 +17,7 @@ from donewhen.jobs.ledger.terms_content import (
     SettingValue,
 )
 from donewhen.jobs.plan.job import STAKES
+from donewhen.jobs.plan.own_commands import checking_commands
 
 ChangeKind = Literal["added", "tightened", "loosened", "removed"]
 Changes: TypeAlias = "Iterator[TermsChange]"
@@ -81,8 +82,11 @@ def _known(value: Any) -> Any:
 
 
 def _manual_criteria_loosened(before: JobTerms, after: JobTerms) -> Changes:
-    """A person decides criteria without a check; once there are commands, the commands decide them instead."""
-    if not before.commands and after.commands:
+    """A person decides criteria without a check; once there are commands, the commands decide them instead.
+
+    Commands of the tool itself decide no criterion.
+    """
+    if not checking_commands(before.commands) and checking_commands(after.commands):
         for term in before.criteria:
             if term in after.criteria and (not term.endswith("]") or term.endswith(" []")):
                 yield TermsChange("loosened", "criteria", f"{term} (a person decides)", f"{term} (the commands decide)")

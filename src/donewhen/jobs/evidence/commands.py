@@ -235,7 +235,8 @@ def evidence_store(workspace: Workspace) -> EvidenceStore:
 
 def append_run(workspace: Workspace, job: Job, data: Mapping[str, Any], by: Actor) -> Entry:
     """Append a run to the ledger; also seal the terms that were tightened since the last seal."""
-    seal_tightened_terms(workspace, job, by)
+    if job.path != workspace.project_file:
+        seal_tightened_terms(workspace, job, by)
     with writing(workspace, job.path, job.id) as plan:
         return plan.append("ran", data, Approval(by))
 

@@ -46,7 +46,10 @@ def run_file_check(workspace: Workspace, job: Job, check: Check) -> FileCheckRes
     if isinstance(content, FileCheckResult):
         return content
     if check.regex is not None:
-        match = re.search(check.regex, content.decode("utf-8", "replace"), re.MULTILINE)
+        text = content.decode("utf-8", "replace")
+        # Git may have changed the line ends: `^one$` means the same line.
+        spellings = (text, text.replace("\r\n", "\n")) if "\r\n" in text else (text,)
+        match = next(filter(None, (re.search(check.regex, spelling, re.MULTILINE) for spelling in spellings)), None)
         return FileCheckResult(match is not None, f"/{check.regex}/ {'matches' if match else 'does not match'}")
     if check.rows is not None:
         rows = count_rows(content, path.suffix)

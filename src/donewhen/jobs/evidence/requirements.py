@@ -11,6 +11,7 @@ from donewhen.foundation.process import split_command
 from donewhen.jobs.contract.terms import normal_command
 from donewhen.jobs.plan.criteria import Check, CheckKind, Criterion
 from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.own_commands import checking_commands, own_command
 
 VERIFICATION = "verification"
 
@@ -42,8 +43,8 @@ def requirement_for(job: Job, name: str) -> Requirement:
 
 
 def is_runnable(requirement: Requirement) -> bool:
-    """Whether a check decides it, rather than a person or the commands of the job."""
-    return requirement.check.kind not in ("manual", "verification")
+    """Whether a check decides it, rather than a person, the commands of the job or the gates themselves."""
+    return requirement.check.kind not in ("manual", "verification", "gate")
 
 
 def runnable_requirements(job: Job, only: Requirement | None = None, *, by_hand: str) -> tuple[Requirement, ...]:
@@ -89,13 +90,16 @@ def _command_requirement(job: Job, command: str) -> Requirement:
         line = job.document.line_of("truth_required_commands")
         raise ConfigError(error.message, where=f"{job.path}:{line}", next_step=error.next_step) from error
     text = normal_command(command)
-    return Requirement(VERIFICATION, command, Check("run", command, argv), text)
+    kind: CheckKind = "run" if own_command(text) is None else "gate"
+    return Requirement(VERIFICATION, command, Check(kind, command, argv), text)
 
 
 def _criterion_requirement(job: Job, criterion: Criterion) -> Requirement:
     check = criterion.check
     if check is None:
-        check = Check("verification") if job.truth_required_commands else Check("manual")
+        # A command of the tool itself says nothing about the work, so it decides no criterion.
+        covered = checking_commands(job.truth_required_commands)
+        check = Check("verification") if covered else Check("manual")
     match check.kind:
         case "run":
             evidence = shlex.join(check.argv)

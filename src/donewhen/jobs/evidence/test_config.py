@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +38,29 @@ def hash_test_config(path: Path) -> str | None:
         return hash_file(path)
     try:
         if path.name == "pyproject.toml":
-            section: Any = tomllib.loads(read_text_limited(path, SETTINGS)).get("tool", {}).get("pytest")
+            section: Any = _toml_section(read_text_limited(path, SETTINGS))
         elif path.name in _SECTIONS:
-            parser = configparser.RawConfigParser()
-            parser.read_string(read_text_limited(path, SETTINGS))
-            name = _SECTIONS[path.name]
-            section = dict(parser.items(name)) if parser.has_section(name) else None
+            section = _ini_section(read_text_limited(path, SETTINGS), _SECTIONS[path.name])
         else:
             return None
-    except (OSError, ValueError, configparser.Error):
+    except (OSError, ValueError):
         return hash_file(path)
     return None if section is None else digest_of(section)
+
+
+def _toml_section(text: str) -> Any:
+    # Imported where it is used: every gate imports this module, and few need it.
+    import tomllib
+
+    return tomllib.loads(text).get("tool", {}).get("pytest")
+
+
+def _ini_section(text: str, name: str) -> dict[str, str] | None:
+    import configparser
+
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        raise ValueError(str(error)) from error
+    return dict(parser.items(name)) if parser.has_section(name) else None

@@ -11,7 +11,7 @@ from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.decisions import Decision, DecisionRecord, decide
-from donewhen.jobs.contract.inputs import Manifest, input_manifest, locate_path, result_manifest
+from donewhen.jobs.contract.inputs import Manifest, input_manifest, locate_path, matching_paths, result_manifest
 from donewhen.jobs.evidence.commands import (
     EvidenceRun,
     evidence_store,
@@ -21,6 +21,7 @@ from donewhen.jobs.evidence.commands import (
     run_as_evidence,
     run_conditions,
 )
+from donewhen.jobs.evidence.failures import failure_text
 from donewhen.jobs.evidence.file_checks import file_state
 from donewhen.jobs.evidence.records import FileHashes, UnusableRecord, read_command, read_file_hashes
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirement_for, requirements_of
@@ -36,6 +37,7 @@ State = Literal["passed", "failed", "stale", "missing", "asserted", "needs_human
 
 _WORST: tuple[State, ...] = ("failed", "missing", "stale", "needs_human", "asserted", "passed")
 _JUDGE_LAST = "the other checks must pass first"
+_ANSWERED = "answered by the gates of this job"
 _MAX_LISTED = 5
 
 
@@ -174,6 +176,8 @@ def _check_status(
             return _file_status(workspace, job, requirement, newest_run(entries, requirement.evidence, "file"))
         case "manual":
             return _sign_off_status(workspace, job, requirement, entries, policy)
+        case "gate":
+            return EvidenceStatus(requirement, "passed", (_ANSWERED,))
         case "judge" | "verification":
             return EvidenceStatus(requirement, "missing")
 
@@ -264,7 +268,11 @@ def _ready_for_judge(workspace: Workspace, job: Job, statuses: Sequence[Evidence
     if any(status.state != "passed" for status in statuses if status.requirement.check.kind in kinds):
         return False
     try:
-        outputs = [locate_path(workspace, job, output, "outputs") for output in job.outputs]
+        outputs = [
+            locate_path(workspace, job, path, "outputs")
+            for output in job.outputs
+            for path in matching_paths(workspace, job, output, "outputs")
+        ]
     except DonewhenError:
         return False
     return all(file_state(output) == "good" for output in outputs)
@@ -317,16 +325,7 @@ def is_sign_off(entry: Entry, text: str) -> bool:
 
 
 def _failed(requirement: Requirement, entry: Entry, run: CommandRun | FileCheck) -> EvidenceStatus:
-    return EvidenceStatus(requirement, "failed", (_failure(run),), entry)
-
-
-def _failure(run: CommandRun | FileCheck) -> str:
-    if run.told is not None or isinstance(run, FileCheck):
-        return run.told or ""
-    detail = f"exit status {run.exit_code}" if run.ending == "exited" else run.ending.replace("_", " ")
-    if run.report is not None and run.report.failed:
-        return f"{detail}, {run.report.failed} test(s) failed"
-    return f"{detail}, no test passed" if run.report is not None and run.report.passed == 0 else detail
+    return EvidenceStatus(requirement, "failed", (failure_text(run),), entry)
 
 
 def _verification_status(status: EvidenceStatus, verified: Sequence[EvidenceStatus]) -> EvidenceStatus:

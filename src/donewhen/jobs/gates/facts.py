@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.errors import ConfigError
+from donewhen.jobs.board.recorded_files import names_of_outputs
 from donewhen.jobs.board.validity import DependencyFact, ValidityChecker
 from donewhen.jobs.board.views import ViewFact, view_status
 from donewhen.jobs.contract.agreement import Agreement, job_agreement, project_agreement
-from donewhen.jobs.contract.inputs import hash_file, locate_path, upstream_manifest
+from donewhen.jobs.contract.inputs import hash_file, locate_path, matching_paths, upstream_manifest
 from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.evidence.file_checks import FileState, file_state
 from donewhen.jobs.evidence.test_config import hash_test_configs
@@ -20,11 +22,13 @@ from donewhen.jobs.gates.suites import SuiteFact, suites_of
 from donewhen.jobs.issues.mirror_status import MirrorFact, mirror_fact
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.entries import Chain, Entry
-from donewhen.jobs.ledger.entry_content import Agreed, Files, Started
+from donewhen.jobs.ledger.entry_content import Agreed, Files, Ran, Started
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.lessons.lesson_use import LessonFact, lesson_fact
-from donewhen.jobs.plan.criteria import is_placeholder, markdown_sections
+from donewhen.jobs.plan.criteria import markdown_sections
 from donewhen.jobs.plan.job import Job, Project
+from donewhen.jobs.plan.placeholders import written_lines
+from donewhen.jobs.plan.short_data import is_data, is_records
 from donewhen.jobs.plan.snapshot import snapshot_of
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History, history_of
@@ -70,7 +74,7 @@ class Facts(NamedTuple):
     tampered: tuple[Mismatch, ...]
     chain_breaks: tuple[str, ...]
     runs: int
-    """The number of runs by the gate for this job since it was started."""
+    """The number of successful runs by the gate for this job since it was started."""
     views: ViewFact
     lessons: LessonFact
     mirror: MirrorFact
@@ -92,8 +96,12 @@ class Facts(NamedTuple):
     """The events of the job, oldest first."""
 
 
-def facts_of(workspace: Workspace, job: Job) -> Facts:
-    """Return the current facts of a job. Runs and writes nothing; earlier runs are compared by content."""
+def facts_of(workspace: Workspace, job: Job, found: ViewFact | None = None) -> Facts:
+    """Return the current facts of a job. Runs and writes nothing; earlier runs are compared by content.
+
+    ``found`` says how the views were before the caller updated them: a view that had been edited by hand earns nothing
+    this time.
+    """
     workspace = snapshot_of(workspace)
     project = workspace.project()
     agreed_project = project_agreement(workspace, project)
@@ -115,7 +123,7 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
         project_agreement=agreed_project,
         history=history,
         evidence=statuses,
-        outputs=_files(workspace, job, job.outputs, "outputs", _first_start(chain.entries)),
+        outputs=_outputs(workspace, job, _first_start(chain.entries), statuses),
         evidence_files=_files(workspace, job, job.verification_evidence, "verification_evidence", None),
         dependencies=ValidityChecker(workspace, policy).dependencies_of(job),
         upstream_changed=_upstream_changed(workspace, job, history.started),
@@ -123,7 +131,7 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
         tampered=mismatches(job.document.fields, chain.entries) if chain.entries else (),
         chain_breaks=(*chain_problems(chain), *(report.message for report in unusable if report not in newer)),
         runs=_count_runs(chain.entries, history.started, statuses),
-        views=view_status(workspace, job, chain, agreed_project),
+        views=_views(view_status(workspace, job, chain, agreed_project), found),
         lessons=lesson_fact(workspace, job.id, chain.entries),
         mirror=mirror_fact(workspace, project, job, chain.entries),
         progress_lines=_count_progress_lines(texts.get("progress log", "")),
@@ -137,6 +145,12 @@ def facts_of(workspace: Workspace, job: Job) -> Facts:
         ),
         entries=chain.entries,
     )
+
+
+def _views(now: ViewFact, found: ViewFact | None) -> ViewFact:
+    if found is None:
+        return now
+    return now._replace(tracker=now.tracker and found.tracker, dashboard=now.dashboard and found.dashboard)
 
 
 def _other_versions(workspace: Workspace, chain: Chain) -> Iterator[OtherVersion]:
@@ -155,7 +169,7 @@ def _files(
 ) -> tuple[FileFact, ...]:
     before = _outputs_of(started) or {} if started is not None else {}
     files = []
-    for path in paths:
+    for path in chain.from_iterable(matching_paths(workspace, job, path, field) for path in paths):
         try:
             full = locate_path(workspace, job, path, field)
         except ConfigError:
@@ -167,12 +181,48 @@ def _files(
     return tuple(files)
 
 
+def _outputs(
+    workspace: Workspace, job: Job, started: Entry | None, statuses: Sequence[EvidenceStatus]
+) -> tuple[FileFact, ...]:
+    """Return the outputs. A placeholder is none if a check speaks for it: for any text a file check about its content
+    that is met, and for short data such as `7` or `<svg/>` any evidence that has passed. That a command has passed, or
+    that the file exists, says nothing about the words in it."""
+    files = _files(workspace, job, job.outputs, "outputs", started)
+    passed = [status.requirement.check for status in statuses if status.state == "passed"]
+    if not passed or not any(file.template for file in files):
+        return files
+    read = {_path_of(workspace, job, check.path) for check in passed if check.path and check.reads_content}
+    return tuple(
+        file._replace(template=False)
+        if file.template and (path := _path_of(workspace, job, file.path)) and (path in read or _is_data(path))
+        else file
+        for file in files
+    )
+
+
+def _path_of(workspace: Workspace, job: Job, path: str) -> Path | None:
+    try:
+        return locate_path(workspace, job, path, "outputs")
+    except ConfigError:
+        return None
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _is_data(path: Path) -> bool:
+    """Whether a file has data that a program reads; bytes that are no text are for programs, too."""
+    text = _text(path)
+    return "\0" in text or "\ufffd" in text or is_data(text)
+
+
 def _is_only_placeholder(path: Path) -> bool:
     """Whether a file contains only placeholder text; long files are assumed to have content."""
     if path.stat().st_size > _MAX_PLACEHOLDER_BYTES:
         return False
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return all(is_placeholder(line.lstrip("#-*+ ")) for line in text.splitlines() if line.strip())
+    text = _text(path)
+    return not written_lines(text) and not is_records(text)
 
 
 def _first_start(entries: Sequence[Entry]) -> Entry | None:
@@ -209,7 +259,9 @@ def _upstream_changed(workspace: Workspace, job: Job, started: Entry | None) -> 
         return ()
     before = started.read_as(Started).upstream
     now = upstream_manifest(workspace, job).files
-    return tuple(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))
+    changed = {name for name in {*before, *now} if before.get(name) != now.get(name)}
+    # What the job itself makes of them is its work.
+    return tuple(sorted(changed.difference(names_of_outputs(workspace, job)) if changed else ()))
 
 
 def chain_problems(chain: Chain) -> Iterator[str]:
@@ -218,11 +270,12 @@ def chain_problems(chain: Chain) -> Iterator[str]:
 
 
 def _count_runs(entries: Sequence[Entry], started: Entry | None, statuses: Sequence[EvidenceStatus]) -> int:
-    """Count the runs since the start, and the earlier ones that are still valid evidence."""
+    """Count the successful runs since the start, and the earlier ones that are still valid evidence."""
     since = started.seq if started is not None else 0
     valid = {status.entry.seq for status in statuses if status.entry is not None and status.state == "passed"}
-    return sum(entry.type == "ran" and (entry.seq > since or entry.seq in valid) for entry in entries)
+    runs = (entry for entry in entries if isinstance(entry.content, Ran) and entry.content.passed)
+    return sum(entry.seq > since or entry.seq in valid for entry in runs)
 
 
 def _count_progress_lines(text: str) -> int:
-    return sum(not is_placeholder(line.lstrip("-*+ ")) for line in text.splitlines() if line.strip())
+    return len(written_lines(text))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.job_state import JobState, KnownState, StateWord, in_context, own_state
 from donewhen.jobs.board.recorded_state import history_state
 from donewhen.jobs.board.validity import ValidityChecker
+from donewhen.jobs.board.views import ViewFact
+from donewhen.jobs.evidence.failures import failed_file_checks
 from donewhen.jobs.gates.dependency_gate import dependency_reasons
 from donewhen.jobs.gates.evaluation import Evaluation, evaluate
 from donewhen.jobs.gates.evidence_status import EvidenceStatus
@@ -101,9 +105,9 @@ class JobView:
         return "needs_person" if self.evaluation.waits_for_person else None
 
 
-def view_job(workspace: Workspace, job: Job) -> JobView:
-    """Evaluate the gates of a job now. Runs and writes nothing."""
-    facts = facts_of(workspace, job)
+def view_job(workspace: Workspace, job: Job, found: ViewFact | None = None) -> JobView:
+    """Evaluate the gates of a job now. Runs and writes nothing. For ``found`` see ``facts_of``."""
+    facts = facts_of(workspace, job, found)
     evaluation = evaluate(facts)
     completion = completion_in(workspace, facts)
     return JobView(facts, evaluation, completion, state_of(facts, evaluation, done=completion is not None))
@@ -137,8 +141,34 @@ def completion_in(workspace: Workspace, facts: Facts) -> Entry | None:
     intact = agreed and facts.record_intact
     seal = facts.project_agreement.seal
     valid = ValidityChecker(workspace, Policy.of(seal.terms if seal else None)).of(facts.job.id).state == "done"
-    files_exist = all(file.state == "good" for file in (*facts.outputs, *facts.evidence_files))
-    return completed if intact and valid and files_exist else None
+    # What the agent wrote as evidence was looked at when the job was completed, and decides nothing later.
+    files_exist = all(file.state == "good" for file in facts.outputs)
+    refuted = refutation(workspace, facts.job, completed, facts.evidence)
+    return completed if intact and valid and files_exist and not refuted else None
+
+
+def refutation(workspace: Workspace, job: Job, completed: Entry, evidence: Sequence[EvidenceStatus]) -> str:
+    """Why a completion is no longer true by the checks of the job: one was run again and fails, or is a file check,
+    which costs nothing to look at, and fails now. Empty if none does."""
+    for status in evidence:
+        if status.state == "failed" and status.entry is not None and status.entry.seq > completed.seq:
+            why = one_line(", ".join(status.why), 200)
+            return f"{status.requirement.name} was checked again and fails{f': {why}' if why else ''}"
+    stale = (status.requirement for status in evidence if status.state == "stale")
+    return next(failed_file_checks(workspace, job, stale), "")
+
+
+def why_no_longer_true(workspace: Workspace, facts: Facts) -> str:
+    """Why the completion of a job is no longer true, by its own work; empty if it was never done, or for other
+    reasons."""
+    completed = facts.history.completed
+    if completed is None:
+        return ""
+    seal = facts.project_agreement.seal
+    validity = ValidityChecker(workspace, Policy.of(seal.terms if seal else None)).of(facts.job.id)
+    if validity.state == "invalid":
+        return validity.why
+    return refutation(workspace, facts.job, completed, facts.evidence)
 
 
 def plan_note(evaluation: Evaluation, state: JobState) -> str:

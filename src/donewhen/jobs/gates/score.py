@@ -6,13 +6,13 @@ left out, and the rest is scaled to 100. Placeholders and template text earn not
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from donewhen.foundation.plain_text import join_limited
 from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.lessons.lesson_use import LessonFact
-from donewhen.jobs.plan.criteria import is_placeholder
+from donewhen.jobs.plan.job import MAX_SCORE
+from donewhen.jobs.plan.placeholders import describes_verification
 
 ComponentName = Literal["acceptance", "verification", "hygiene", "views", "lessons", "execution_log", "parity"]
 
@@ -79,15 +79,15 @@ def score_of(facts: Facts) -> Score:
     counted = [component for component in components if component.applies]
     possible = sum(component.possible for component in counted)
     got = sum(component.got for component in counted)
-    penalties = tuple(penalty for penalty in (_stall_penalty(facts), _budget_penalty(facts)) if penalty.points)
-    points = round(100 * got / possible) - sum(penalty.points for penalty in penalties)
-    return Score(max(0, points), components, penalties)
+    # At most 99 while anything is missing, so that 100 means that every component is full.
+    points = MAX_SCORE if got >= possible else min(MAX_SCORE - 1, round(MAX_SCORE * got / possible))
+    penalties = tuple(penalty for penalty in (_stall_penalty(facts, points), _budget_penalty(facts)) if penalty.points)
+    return Score(max(0, points - sum(penalty.points for penalty in penalties)), components, penalties)
 
 
 def stalled_tries(scores: tuple[int, ...]) -> int:
-    """Count the attempts that did not score higher than the best one before them."""
-    best = accumulate(scores, max)
-    return sum(score <= highest for highest, score in zip(best, scores[1:], strict=False))
+    """Count the attempts since the best one: none of them scored higher."""
+    return len(scores) - 1 - scores.index(max(scores)) if scores else 0
 
 
 def _acceptance(facts: Facts) -> Component:
@@ -119,8 +119,7 @@ def has_verification_plan(facts: Facts) -> bool:
     """Whether the plan says how to verify the job: by a command or file check, or in text that is no placeholder."""
     if any(status.requirement.check.kind in ("run", "file") for status in facts.evidence):
         return True
-    text = facts.sections.get("verification", "")
-    return bool(text) and not all(is_placeholder(line.lstrip("-*+ ")) for line in text.splitlines() if line.strip())
+    return describes_verification(facts.sections.get("verification", ""))
 
 
 def _hygiene(facts: Facts) -> Component:
@@ -137,9 +136,13 @@ def _hygiene(facts: Facts) -> Component:
 
 def _views(facts: Facts) -> Component:
     half = WEIGHTS["views"] / 2
-    got = half * facts.views.tracker + half * facts.views.dashboard
-    states = [f"{name} {'up to date' if good else 'outdated'}" for name, good in facts.views._asdict().items()]
-    return Component("views", got, WEIGHTS["views"], ", ".join(states))
+    views = facts.views
+    if views.left_out:
+        return Component("views", 0, WEIGHTS["views"], views.left_out, applies=False)
+    got = half * views.tracker + half * views.dashboard
+    states = (("tracker", views.tracker), ("dashboard", views.dashboard))
+    why = ", ".join(f"{name} {'up to date' if good else 'missing, edited or outdated'}" for name, good in states)
+    return Component("views", got, WEIGHTS["views"], why)
 
 
 def _lessons(facts: Facts) -> Component:
@@ -168,11 +171,17 @@ def _captured(lessons: LessonFact) -> tuple[float, str]:
     return 0.0, "no lesson captured" + (f": {lessons.lacking[-1]}" if lessons.lacking else "")
 
 
-def _execution_log(facts: Facts) -> Component:
+def needs_execution_log(facts: Facts) -> bool:
+    """Whether the gate should have run something; a job that people alone decide has nothing to run."""
     exempt = facts.job.exemptions.get("execution_log_exemption_reason")
     runnable = any(status.requirement.check.kind in ("run", "file") for status in facts.evidence)
-    applies = facts.job.execution_log_required and not exempt and (runnable or not facts.evidence)
-    why = f"{facts.runs} run(s) by the gate" if applies else f"not required{f': {exempt}' if exempt else ''}"
+    return facts.job.execution_log_required and not exempt and (runnable or not facts.evidence)
+
+
+def _execution_log(facts: Facts) -> Component:
+    exempt = facts.job.exemptions.get("execution_log_exemption_reason")
+    applies = needs_execution_log(facts)
+    why = f"{facts.runs} successful run(s) by the gate" if applies else f"not required{f': {exempt}' if exempt else ''}"
     got = WEIGHTS["execution_log"] if facts.runs else 0
     return Component("execution_log", got, WEIGHTS["execution_log"], why, applies)
 
@@ -183,12 +192,22 @@ def _parity(facts: Facts) -> Component:
     return Component("parity", got, WEIGHTS["parity"], mirror.why, mirror.enabled)
 
 
-def _stall_penalty(facts: Facts) -> Penalty:
-    stalled = stalled_tries(facts.history.scores)
-    points = min(_MAX_STALL_PENALTY, _PENALTY_PER_STALLED_TRY * stalled)
-    return Penalty(points, f"{stalled} {'attempt' if stalled == 1 else 'attempts'} without progress")
+def _stall_penalty(facts: Facts, points: int) -> Penalty:
+    """Deduct points for attempts without progress. The penalty ends as soon as the job has more points than in its
+    best attempt, or all of them: otherwise a target could be out of reach for ever.
+
+    Scores in the ledger are after penalties, but the best one had none: it was an improvement itself.
+    """
+    scores = facts.history.scores
+    improved = points == MAX_SCORE or points > max(scores, default=0)
+    stalled = 0 if improved else stalled_tries(scores)
+    off = min(_MAX_STALL_PENALTY, _PENALTY_PER_STALLED_TRY * stalled)
+    return Penalty(off, f"{stalled} {'attempt' if stalled == 1 else 'attempts'} without progress")
 
 
 def _budget_penalty(facts: Facts) -> Penalty:
-    over = facts.history.iteration > facts.job.max_iterations
-    return Penalty(_BUDGET_PENALTY if over else 0, f"iteration {facts.history.iteration} of {facts.job.max_iterations}")
+    """Deduct points for a spent budget, until a decision allows another attempt."""
+    history = facts.history
+    unblocked = history.auto_blocked and history.decided_since_block
+    over = history.iteration > facts.job.max_iterations and not unblocked
+    return Penalty(_BUDGET_PENALTY if over else 0, f"iteration {history.iteration} of {facts.job.max_iterations}")

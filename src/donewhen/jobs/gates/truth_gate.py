@@ -89,7 +89,9 @@ def _freshness(facts: Facts) -> Iterator[GateReason]:
 def _execution_logged(facts: Facts) -> Iterator[GateReason]:
     exempt = not facts.job.execution_log_required or facts.job.exemptions.get("execution_log_exemption_reason")
     if not exempt and not facts.runs:
-        yield GateReason(GateCode.EXECUTION_NOT_LOGGED, f"Nothing was run for {facts.job.id} since it was started.")
+        yield GateReason(
+            GateCode.EXECUTION_NOT_LOGGED, f"Nothing was run successfully for {facts.job.id} since it was started."
+        )
 
 
 def _lesson_captured(facts: Facts) -> Iterator[GateReason]:

@@ -89,9 +89,20 @@ def judge_question(workspace: Workspace, job: Job, requirement: Requirement, ent
     parts = {
         "ticket": ticket_hash(ticket),
         "guidance": guidance.hash,
-        "judge": digest_of([name, terms_of_mission(mission)]),
+        "judge": digest_of([name, terms_of_mission(mission), *_unread_guidance(mission, guidance)]),
     }
     return JudgeQuestion(mission, guidance, ticket, parts)
+
+
+def _unread_guidance(mission: Mission, guidance: Guidance) -> tuple[str, ...]:
+    """The guidance rules that the model can't read.
+
+    Part of the question, so that a pass from a version that ignored such rules is not reused. For all other judges the
+    question is the same as before.
+    """
+    from donewhen.judging.competence import unread_by_default_model
+
+    return tuple(rule.key for rule in unread_by_default_model(mission, guidance) if not rule.scaffold)
 
 
 def checked_requirements(job: Job, entries: Sequence[Entry]) -> tuple[CheckedRequirement, ...]:
@@ -171,7 +182,8 @@ def _limit_retries(refusals: int, job: Job, data: dict[str, Any]) -> dict[str, A
 def verdict_data(verdict: Verdict, mission: Mission, guidance: Guidance, ticket: Ticket) -> dict[str, Any]:
     """Return the ledger data of a verdict.
 
-    A person decides if too few votes agree, the judge is not competent, or it passes work that it has not fully seen.
+    A person decides if too few votes agree, the judge is not competent, it can't read a rule that might change its
+    verdict, or it passes work that it has not fully seen.
     """
     from donewhen.judging.competence import reason_not_competent
 
@@ -180,6 +192,8 @@ def verdict_data(verdict: Verdict, mission: Mission, guidance: Guidance, ticket:
         unseen = outputs_not_shown(ticket.evidence)
         omission = f"the judge did not see all of {one_line(', '.join(unseen), 200)}" if unseen else None
         doubt = reason_not_competent(mission, guidance) or omission
+    if verdict.unread_rules:
+        doubt = f"the judge can't read {', '.join(verdict.unread_rules)}, which might change its verdict"
     votes = verdict.passes + verdict.fails + verdict.malformed
     # Malformed votes count, too: a single good answer among three is no agreement.
     agreement = max(verdict.passes, verdict.fails) / votes if votes else 0.0

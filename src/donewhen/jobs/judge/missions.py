@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from donewhen.foundation.errors import ConfigError, UsageError
+from donewhen.foundation.errors import ConfigError, DonewhenError, UsageError
 from donewhen.jobs.contract.agreement import Seal, project_seal
 from donewhen.jobs.contract.mission_folders import mission_folders, missions_folder
+from donewhen.jobs.evidence.requirements import requirements_of
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import GuidanceAccepted
 from donewhen.jobs.ledger.terms_content import ProjectTerms
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.writing import writing
 
@@ -86,6 +90,21 @@ def gate_guidance(workspace: Workspace, name: str, mission: Mission) -> Guidance
             next_step=f"Undo the edit, or let a person accept it: donewhen guidance accept {name}",
         )
     return guidance
+
+
+def unread_judge_rules(workspace: Workspace, jobs: Iterable[Job]) -> dict[str, tuple[str, ...]]:
+    """The rules that the judges of jobs can't read, by mission. A mission that can't be read is reported elsewhere."""
+    checks = (requirement.check for job in jobs for requirement in requirements_of(job))
+    unread: dict[str, tuple[str, ...]] = {}
+    for name in sorted({check.text for check in checks if check.kind == "judge"}):
+        from donewhen.judging.competence import unread_by_default_model
+
+        with suppress(DonewhenError):
+            mission = find_mission(workspace, name)
+            rules = unread_by_default_model(mission, gate_guidance(workspace, name, mission))
+            if rules:
+                unread[name] = tuple(rule.key for rule in rules)
+    return unread
 
 
 def accept_guidance(

@@ -47,6 +47,7 @@ FORMAT = 2
 _FIELDS = frozenset(("seq", "prev", "type", "at", "by", "data", "hash"))
 _ACTOR_FIELDS = frozenset(("name", "kind"))
 _APPROVERS: frozenset[str] = frozenset(get_args(ApproverClass))
+_DECIDING_FIELDS: dict[str, type] = {"status": str, "iteration": int}
 _TORN = "the last line is incomplete; the next event moves it to a .torn file"
 NEWER = "it was written by a newer version of donewhen"
 _FIRST_FORMAT = "the chain was written by a version of donewhen before chains had names (format 0)"
@@ -223,6 +224,7 @@ def parse_entry(line: bytes) -> Entry | str:
         or type(version) is not int
         or version < (2 if "v" in row else 1)
         or not isinstance(row["data"], dict)
+        or not isinstance(row["at"], str)
         or not isinstance(row["type"], str)
         or row["type"] not in KINDS
         or str(by.kind) not in _APPROVERS
@@ -232,11 +234,23 @@ def parse_entry(line: bytes) -> Entry | str:
         return "the entry was changed after it was written"
     try:
         kind = cast(EventKind, row["type"])
-        return Entry(row["seq"], row["prev"], kind, row["at"], by, row["data"], row["hash"], version)
+        entry = Entry(row["seq"], row["prev"], kind, row["at"], by, row["data"], row["hash"], version)
+        wrong = _wrong_field(entry.content)
+        return entry if wrong is None else f"the content of the {kind!r} event is invalid: {wrong} has the wrong type"
     except NewerVersionError as error:
         return f"{NEWER} ({error})"
     except msgspec.ValidationError as error:
         return f"the content of the {row['type']!r} event is invalid: {error}"
+
+
+def _wrong_field(content: EntryContent) -> str | None:
+    """The field of a plan with a value that no version has written, of those that decide about a job."""
+    for name, kind in _DECIDING_FIELDS.items():
+        values = [content.adopted[name]] if name in content.adopted else []
+        values += content.writes.get(name, ())
+        if any(value is not None and type(value) is not kind for value in values):
+            return name
+    return None
 
 
 def _decode_row(line: bytes) -> tuple[Any, bool]:

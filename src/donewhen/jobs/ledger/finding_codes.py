@@ -20,6 +20,8 @@ class FindingCode(StrEnum):
     CRITERIA_MISSING = "criteria_missing"
     COMMAND = "command"
     PATH_OUTSIDE = "path_outside"
+    OUTPUT_UNUSABLE = "output_unusable"
+    HIDDEN_CHARACTER = "hidden_character"
     MISSION_MISSING = "mission_missing"
     NOT_SHOWN = "not_shown"
     EVIDENCE_FAILED = "evidence_failed"
@@ -46,6 +48,11 @@ class FindingCode(StrEnum):
     DEPENDENCY_CIRCLE = "dependency_circle"
     DONE_TOO_EARLY = "done_too_early"
     DONE_INVALID = "done_invalid"
+    DONE_UNTRUE = "done_untrue"
+    DONE_BELOW_TARGET = "done_below_target"
+    OVER_BUDGET = "over_budget"
+    WORK_NOT_AGREED = "work_not_agreed"
+    UNKNOWN_FORMAT = "unknown_format"
     NOT_ON_BASE = "not_on_base"
     NOTHING_VERIFIED = "nothing_verified"
     JUDGING_CHANGED = "judging_changed"
@@ -115,6 +122,14 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.PATH_OUTSIDE: Reason(
         "A path leads out of the job's folder and the project.",
         "Write it relative to the job's folder, or with a leading slash relative to the project.",
+    ),
+    FindingCode.OUTPUT_UNUSABLE: Reason(
+        "An output is a folder, or a file that donewhen writes itself.",
+        "Name the files that the job makes, or a pattern such as /dist/*.js.",
+    ),
+    FindingCode.HIDDEN_CHARACTER: Reason(
+        "A contract has a character that can't be seen, or that changes how the text around it reads.",
+        "Remove it: people agree to what they can see.",
     ),
     FindingCode.MISSION_MISSING: Reason(
         "A criterion names a mission that does not exist, so it has no judge.",
@@ -213,12 +228,33 @@ FINDINGS: dict[FindingCode, Reason] = {
         "Agree to dependencies without a cycle.",
     ),
     FindingCode.DONE_TOO_EARLY: Reason(
-        "A job is marked done, but a job that it depends on is not done.",
-        "Complete the dependency first, then complete this job again.",
+        "A job is marked done, but a job that it depends on is not; or a workstream or project is marked done, but not "
+        "all of its jobs are.",
+        "Complete the open jobs first, then complete this job again.",
     ),
     FindingCode.DONE_INVALID: Reason(
         "A job is done, but its inputs have changed since.",
         "Review it, then start and complete it again.",
+    ),
+    FindingCode.DONE_UNTRUE: Reason(
+        "A job is marked done, but its truth is not recorded as passed.",
+        "Complete it again: donewhen complete JOB",
+    ),
+    FindingCode.DONE_BELOW_TARGET: Reason(
+        "A job is marked done, but the score that is recorded is below its target.",
+        "Complete it again: donewhen complete JOB",
+    ),
+    FindingCode.OVER_BUDGET: Reason(
+        "A job has used more iterations than it may, is not blocked, and nobody has decided.",
+        "Decide: donewhen decide JOB --raise-budget N",
+    ),
+    FindingCode.WORK_NOT_AGREED: Reason(
+        "A job is in progress, but nobody has agreed to it or to its project.",
+        "Review it and agree: donewhen agree",
+    ),
+    FindingCode.UNKNOWN_FORMAT: Reason(
+        "A plan file has a schema or kind that donewhen does not know.",
+        "Correct the field, or update donewhen.",
     ),
     FindingCode.NOT_ON_BASE: Reason(
         "A branch marks a job as done that was not agreed on the base branch.",

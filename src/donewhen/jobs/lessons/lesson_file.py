@@ -23,16 +23,17 @@ from donewhen.jobs.plan.criteria import is_placeholder
 from donewhen.jobs.plan.workspace import Workspace
 
 TITLE = "# Lessons Learned"
-_HEADING = re.compile(r"^#{1,6}[ \t].*?\b(LL-[\w-]+)(.*)$", re.MULTILINE)
-_FIELD = re.compile(
-    r"^[-*+ \t]*\**(applies to|linked|captured at|context|what worked|what failed|recommendation)\**[ \t]*:\**[ \t]*",
-    re.IGNORECASE | re.MULTILINE,
+# The patterns are compiled when a file has lessons: every gate imports this module, and most projects have none.
+_HEADING = r"(?m)^#{1,6}[ \t].*?\b(LL-[\w-]+)(.*)$"
+_FIELD = (
+    r"(?im)^[-*+ \t]*\**(applies to|linked|captured at|context|what worked|what failed|recommendation)\**"
+    r"[ \t]*:\**[ \t]*"
 )
-_FIELD_END = re.compile(r"^#{1,6}[ \t]", re.MULTILINE)
-_DATED = re.compile(r"LL-([0-9]{8})-([0-9]{3,18})")
+_FIELD_END = r"(?m)^#{1,6}[ \t]"
+_DATED = r"LL-([0-9]{8})-([0-9]{3,18})"
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 # A name such as parse_log is split into its parts; in Chinese and Japanese each character is a word.
-_WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]+")
+_WORD = rf"[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]+"
 _SNIPPET_LINES = 12
 
 
@@ -92,7 +93,7 @@ class Lesson:
     @property
     def age(self) -> tuple[str, int, int]:
         """The sort key by day and number of the id, else by line: the newest sorts last."""
-        dated = _DATED.fullmatch(self.id)
+        dated = re.fullmatch(_DATED, self.id)
         return (dated[1], int(dated[2]), self.line) if dated else ("", 0, self.line)
 
     def names(self, job: str) -> bool:
@@ -104,7 +105,7 @@ def words_in(text: str) -> list[str]:
     """The words of a text in any script, in lower case and normal width."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    return _WORD.findall(text.casefold())
+    return re.findall(_WORD, text.casefold())
 
 
 def one_paragraph(text: str) -> str:
@@ -118,7 +119,7 @@ def one_paragraph(text: str) -> str:
 def parse_lessons(text: str) -> tuple[Lesson, ...]:
     """Return every lesson of a text, in order. Text before the first lesson is ignored."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    headings = list(_HEADING.finditer(text))
+    headings = list(re.finditer(_HEADING, text))
     ends = [*(heading.start() for heading in headings), len(text)]
     line, counted, lessons = 1, 0, []
     for heading, (start, end) in zip(headings, pairwise(ends), strict=True):
@@ -207,8 +208,8 @@ def _lesson(heading: re.Match[str], block: str, line: int) -> Lesson:
 def _fields(block: str) -> Iterator[tuple[str, str]]:
     """Yield each field with its text, which may span several lines; of duplicate fields, the first counts."""
     end = len(block)
-    for field in reversed(list(_FIELD.finditer(block))):
-        stop = _FIELD_END.search(block, field.end(), end)
+    for field in reversed(list(re.finditer(_FIELD, block))):
+        stop = re.compile(_FIELD_END).search(block, field.end(), end)
         yield field[1].lower(), " ".join(block[field.end() : stop.start() if stop else end].split())
         end = field.start()
 

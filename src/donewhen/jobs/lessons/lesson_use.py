@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from donewhen import __version__
 from donewhen.foundation.size_limits import LEDGER_CHAIN
-from donewhen.jobs.board.file_index import FileIndex
 from donewhen.jobs.ledger.entries import Entry, verify_chain
 from donewhen.jobs.ledger.entry_content import LessonNote, Started
 from donewhen.jobs.lessons.lesson_file import Lesson, LessonError, find_same_lesson, read_lessons
@@ -45,6 +44,9 @@ class LessonUsage(NamedTuple):
 
 def lesson_usage(workspace: Workspace) -> LessonUsage:
     """Return the use of lessons by all jobs. It only affects ranking, so unchanged chains come from the index."""
+    # Imported where it is used: every gate imports this module, and few need it.
+    from donewhen.jobs.board.file_index import FileIndex
+
     used: Counter[str] = Counter()
     known: set[str] = set()
     folder = workspace.folder / "ledger"

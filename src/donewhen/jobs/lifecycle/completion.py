@@ -10,27 +10,38 @@ from donewhen.jobs.board.job_state import JobState
 from donewhen.jobs.board.validity import ValidityChecker
 from donewhen.jobs.board.views import open_jobs_on_dashboard, update_stale_views
 from donewhen.jobs.contract.agreeing import seal_tightened_job, seal_tightened_terms
-from donewhen.jobs.contract.agreement import approval_policy, project_agreement
+from donewhen.jobs.contract.agreement import Agreement, approval_policy, project_agreement
 from donewhen.jobs.contract.inputs import declared_manifest, output_manifest, upstream_manifest
 from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.gates.evaluation import Evaluation, evaluate
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.gates.facts import Facts, facts_of
-from donewhen.jobs.gates.job_view import completion_in, plan_note, state_of
+from donewhen.jobs.gates.job_view import completion_in, plan_note, state_of, why_no_longer_true
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.entry_content import Completed, Files, JudgeRun, Overridden
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.lessons.lesson_recording import finish_interrupted_capture_if_possible
 from donewhen.jobs.lifecycle.invalidation import InvalidatedJob, invalidate_jobs
+from donewhen.jobs.lifecycle.project_criteria import (
+    check_project,
+    has_checks,
+    unmet_after_changes,
+    unmet_project_criteria,
+)
 from donewhen.jobs.lifecycle.promise import Promise, promise_of
 from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.plan.job import Job
-from donewhen.jobs.plan.snapshot import snapshot_of
+from donewhen.jobs.plan.job import Job, Project
+from donewhen.jobs.plan.snapshot import Snapshot, snapshot_of
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History, history_of
-from donewhen.jobs.record.parents import mark_parents_in_progress, parent_plans
-from donewhen.jobs.record.projection import mismatches
+from donewhen.jobs.record.parents import (
+    chains_without_plan,
+    ids_of_places,
+    mark_parents_in_progress,
+    parent_plans,
+)
+from donewhen.jobs.record.projection import mismatches, rework_fields
 from donewhen.jobs.record.writing import Writing, operation, writing
 
 _NOT_ABOUT_WORK = frozenset({GateCode.BUDGET_EXCEEDED, GateCode.RECORD_BROKEN, GateCode.OTHER_VERSION})
@@ -50,6 +61,10 @@ class Completion(NamedTuple):
     """Whether it was already done, so that the same promise is returned again."""
     cascade: tuple[Promise, ...] = ()
     invalidated: tuple[InvalidatedJob, ...] = ()
+    unmet: tuple[str, ...] = ()
+    """The project's own criteria that are not met, if they are all that is missing for its promise."""
+    no_longer_true: str = ""
+    """Why an earlier completion of the job did not hold any more; empty if there was none."""
 
     @property
     def done(self) -> bool:
@@ -73,41 +88,64 @@ def _complete(workspace: Workspace, name: str, by: Actor, on_progress: Callable[
     job = before.job(name)
     earlier = valid_completion(before, job)
     if earlier is not None:
-        return _repeat_completion(before.after_writing(job), job, earlier, approval_policy(before), by)
+        return _repeat_completion(before, job, earlier, by, on_progress)
     seal_tightened_terms(before, job, by)
     collect_evidence(before, job, by, on_progress=on_progress, lenient=True)
     with writing(workspace, job.path, job.id) as plan:
         seal_tightened_job(plan, by)
         job = plan.job
-        update_stale_views(plan.snapshot, job)
+        found = update_stale_views(plan.snapshot, job)
         # Another process may have completed it in the meantime.
-        facts = facts_of(plan.snapshot, job)
+        facts = facts_of(plan.snapshot, job, found)
         earlier = completion_in(plan.snapshot, facts)
         evaluation = evaluate(facts)
+        no_longer_true = "" if earlier is not None else why_no_longer_true(plan.snapshot, facts)
         entry = earlier or (_record_done if evaluation.passed else _record_refusal)(plan, facts, evaluation, by)
         job = plan.job
     after, policy = plan.snapshot.after_writing(job), approval_policy(plan.snapshot)
     if earlier is not None:
-        return _repeat_completion(after, job, earlier, policy, by)
+        return _repeat_completion(plan.snapshot, job, earlier, by, on_progress)
     if not evaluation.passed:
         if facts.history.completed is not None:
             mark_parents_in_progress(after, job, policy, by)
-        return Completion(job, evaluation, None, entry, _state_after(after, job, facts, evaluation, policy))
+        state = _state_after(after, job, facts, evaluation, policy)
+        return Completion(job, evaluation, None, entry, state, no_longer_true=no_longer_true)
     outputs = earlier_outputs(after, job, entry)
     unchanged = outputs is None or outputs == entry.read_as(Completed).outputs
     invalidated = () if unchanged else invalidate_jobs(after, policy, by)
+    if not unchanged:
+        # They were done with other content.
+        mark_parents_in_progress(after, job, policy, by, begin=False)
     for invalid in invalidated:
         mark_parents_in_progress(after, after.job(invalid.id), policy, by)
-    cascade = tuple(_complete_parents(after, job, policy, by))
+    project = (facts.project, facts.project_agreement)
+    cascade, unmet = _complete_parents(after, job, *project, policy, by, on_progress)
+    promise = promise_of(job.id, entry)
     return Completion(
-        job, evaluation, promise_of(job.id, entry), entry, _DONE, cascade=cascade, invalidated=invalidated
+        job,
+        evaluation,
+        promise,
+        entry,
+        _DONE,
+        cascade=cascade,
+        invalidated=invalidated,
+        unmet=unmet,
+        no_longer_true=no_longer_true,
     )
 
 
-def _repeat_completion(workspace: Workspace, job: Job, entry: Entry, policy: Policy, by: Actor) -> Completion:
+def _repeat_completion(
+    seen: Snapshot, job: Job, entry: Entry, by: Actor, on_progress: Callable[[Requirement], None]
+) -> Completion:
     """Return the same promise again; also complete the parents if nothing else blocks them any more."""
-    cascade = tuple(_complete_parents(workspace, job, policy, by))
-    return Completion(job, None, promise_of(job.id, entry), entry, _DONE, repeated=True, cascade=cascade)
+    project, policy = seen.project(), approval_policy(seen)
+    cascade: tuple[Promise, ...] = ()
+    unmet: tuple[str, ...] = ()
+    if history_of(project.id, seen.ledger.read(project.id).entries, policy).completed is None:
+        agreement = project_agreement(seen, project)
+        cascade, unmet = _complete_parents(seen.after_writing(job), job, project, agreement, policy, by, on_progress)
+    promise = promise_of(job.id, entry)
+    return Completion(job, None, promise, entry, _DONE, repeated=True, cascade=cascade, unmet=unmet)
 
 
 def _state_after(workspace: Workspace, job: Job, facts: Facts, evaluation: Evaluation, policy: Policy) -> JobState:
@@ -233,25 +271,47 @@ def _record_refusal(plan: Writing, facts: Facts, evaluation: Evaluation, by: Act
         writes["completed_at"] = ""
     left = tuple(mismatch for mismatch in facts.tampered if mismatch.field not in writes)
     state = state_of(facts._replace(history=after, tampered=left), evaluation, done=False)
+    if not free:
+        writes |= rework_fields(plan.entries, evaluation.reasons[0].message)
     writes |= evaluation_fields(evaluation, state, now)
     return plan.append("refused", data, Approval(by), writes)
 
 
-def _complete_parents(workspace: Workspace, job: Job, policy: Policy, by: Actor) -> Iterator[Promise]:
-    """Complete the workstream and the project if this was their last open job."""
+def _complete_parents(
+    workspace: Workspace,
+    job: Job,
+    project: Project,
+    agreement: Agreement,
+    policy: Policy,
+    by: Actor,
+    on_progress: Callable[[Requirement], None],
+) -> tuple[tuple[Promise, ...], tuple[str, ...]]:
+    """Complete the workstream and the project if this was their last open job; return their promises, and what the
+    project itself lacks for its own."""
     # The views list the jobs that may be open, so that usually a single check is enough; the ledger decides.
-    validities = ValidityChecker(workspace, policy)
+    validities = ValidityChecker(workspace, policy, project=agreement)
     maybe_open = open_jobs_on_dashboard(workspace)
+    promises: list[Promise] = []
     for path in parent_plans(workspace, job):
-        if path == workspace.project_file and any(_is_open(validities, name) for name in maybe_open):
-            return
-        jobs = [place.id for place in workspace.places() if place.path.is_relative_to(path.parent)]
-        if path == workspace.project_file:
-            # Deleting a job's folder does not make it done: the ledger still has it.
-            jobs += [chain for chain in workspace.ledger.chains() if chain.startswith("WI-") and chain not in jobs]
-        if any(_is_open(validities, name) for name in jobs if name in maybe_open):
-            return
-        yield from _complete_parent(workspace, path, jobs, by)
+        whole = path == workspace.project_file
+        if whole and any(_is_open(validities, name) for name in maybe_open):
+            break
+        places = ids_of_places(workspace, workspace.places())
+        jobs = [name for name, plan in places.items() if plan.is_relative_to(path.parent)]
+        # Which workstream a job without a folder belonged to is not known, so it keeps each of them open.
+        jobs += chains_without_plan(workspace, places, project.id)
+        first = [name for name in jobs if name in maybe_open]
+        if any(_is_open(validities, name) and not validities.of(name).refuted for name in (*first, *jobs)):
+            break
+        again = [name for name in jobs if name in validities.gone_on or validities.of(name).refuted]
+        # Before the parent is locked: a check may take long.
+        unmet = unmet_after_changes(workspace, again, by, on_progress)
+        if whole and not unmet and has_checks(project):
+            unmet = check_project(workspace, by, on_progress)
+        if unmet:
+            return tuple(promises), unmet
+        promises += _complete_parent(workspace, path, jobs, by)
+    return tuple(promises), ()
 
 
 def _is_open(validities: ValidityChecker, job: str) -> bool:
@@ -267,5 +327,6 @@ def _complete_parent(workspace: Workspace, path: Path, jobs: Sequence[str], by: 
         validities = ValidityChecker(parent.snapshot, policy)
         states = {name: validities.of(name).state for name in jobs}
         closed = all(state in ("done", "cancelled") for state in states.values()) and "done" in states.values()
-        if closed and project_agreement(parent.snapshot, parent.snapshot.project()).state == "agreed":
+        agreed = closed and project_agreement(parent.snapshot, parent.snapshot.project()).state == "agreed"
+        if agreed and (path != workspace.project_file or not any(unmet_project_criteria(parent.snapshot))):
             yield promise_of(parent.chain_name, _write_done(parent, {"jobs": states}, {}, by))

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from donewhen.jobs.board.board_states import survey_states
 from donewhen.jobs.board.survey import JobRecord, Survey
-from donewhen.jobs.contract.agreeing import AgreementProblem
+from donewhen.jobs.contract.agreement import AgreementProblem
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.lifecycle.invalidation import find_invalid_jobs
+from donewhen.jobs.lifecycle.plan_findings import job_findings, missing_jobs, parent_findings
 from donewhen.jobs.plan.workspace import Workspace
 
 _OPEN = frozenset({"planned", "in_progress", "blocked"})
@@ -86,22 +87,29 @@ def check_plan(workspace: Workspace, survey: Survey, policy: Policy) -> tuple[Ag
             for mismatch in job.tampered
         ]
         problems += [
-            AgreementProblem(
-                FindingCode.DEPENDENCY_DANGLING, f"{job.id} depends on {name}, which does not exist.", where
-            )
+            AgreementProblem(FindingCode.DEPENDENCY_DANGLING, f"{job.id} depends on {name}, {_no_job(name)}.", where)
             for name in job.depends_on
             if name not in by_id
         ]
+        problems += job_findings(job, survey, where)
         if job.status == "done":
             problems += _done_too_early(job, by_id, where)
+    problems += missing_jobs(workspace, survey)
+    problems += parent_findings(workspace, survey)
     for cycle in dependency_cycles(survey.jobs):
         message = f"Circular dependency: {' → '.join((*cycle, cycle[0]))}."
         problems.append(AgreementProblem(FindingCode.DEPENDENCY_CIRCLE, message, workspace.where(by_id[cycle[0]].path)))
     for invalid in find_invalid_jobs(workspace, policy, survey):
         chain = " → ".join(invalid.chain)
-        message = f"{invalid.id} is no longer done, because something it depends on changed ({chain}): {invalid.why}."
-        problems.append(AgreementProblem(FindingCode.DONE_INVALID, message, workspace.where(by_id[invalid.id].path)))
+        code, upstream = invalid.code, invalid.code == FindingCode.DONE_INVALID
+        why = f", because something it depends on changed ({chain})" if upstream else ""
+        message = f"{invalid.id} is no longer done{why}: {invalid.why}."
+        problems.append(AgreementProblem(code, message, workspace.where(by_id[invalid.id].path)))
     return tuple(problems)
+
+
+def _no_job(name: str) -> str:
+    return "which is no job: name jobs" if name.startswith(("WS-", "PJ-")) else "which does not exist"
 
 
 def _done_too_early(job: JobRecord, by_id: Mapping[str, JobRecord], where: str) -> Iterator[AgreementProblem]:

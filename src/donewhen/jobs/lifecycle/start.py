@@ -30,7 +30,10 @@ from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.snapshot import snapshot_of
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.parents import mark_parents_in_progress
+from donewhen.jobs.record.projection import rework_fields
 from donewhen.jobs.record.writing import operation, writing
+
+_REASON_OF_RESTART = "It was started again."
 
 
 class StartResult(NamedTuple):
@@ -91,6 +94,7 @@ def _start_job(workspace: Workspace, name: str, by: Actor, on_progress: Callable
             writes["started_at"] = now
         else:
             writes["iteration"] = facts.history.iteration + 1
+            writes |= rework_fields(plan.entries, _REASON_OF_RESTART)
         data: dict[str, Any] = {
             "outputs": dict(output_manifest(now_open, job).files),
             "upstream": dict(upstream_manifest(now_open, job).files),

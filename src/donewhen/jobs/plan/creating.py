@@ -37,7 +37,8 @@ def create_project(folder: Path, title: str, *, form: Form = "small", clock: Clo
             taken = [project_id for path in folder.iterdir() if (project_id := id_in(path.name))]
             identifier = next_id("PJ", now, taken)
             _remove_unfinished_folders(folder)
-            root = _create_folder(folder, f"{identifier}-{slug(title)}", project_plan(identifier, title, stamp), ())
+            plan = project_plan(identifier, title, stamp, level=1)
+            root = _create_folder(folder, f"{identifier}-{slug(title)}", plan, ())
         prepare_state_folder(root)
         return Workspace(root.resolve(), "big", clock)
     prepare_state_folder(folder)
@@ -140,6 +141,7 @@ def _job_maker(workspace: Workspace, workstream: str | None) -> Iterator[Callabl
             priority=new.priority,
             wave=new.wave,
             more=new.more,
+            level=1 if stream is not None else 2,
         )
         folder = _create_folder(jobs, f"{identifier}-{slug(title)}", plan, JOB_FOLDERS)
         last = identifier

@@ -4,37 +4,32 @@ from __future__ import annotations
 
 import re
 import shlex
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from donewhen.foundation.errors import ConfigError, UsageError
-from donewhen.foundation.plain_text import one_line, plain_text
+from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.process import split_command
 from donewhen.jobs.plan.frontmatter import LINE_END
+from donewhen.jobs.plan.placeholders import is_placeholder as is_placeholder
+from donewhen.jobs.plan.placeholders import is_unedited, is_weak
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})(.*)")
 _MARKS = (" ", "`", "~")
+_MAX_INDENT = 3
 _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(.*)")
 _WITH_ID = re.compile(r"(?:\*\*)?([A-Z]{1,6}-?[0-9]+)(?:\*\*)?(?::|[.)](?=[ \t*]|\Z))(?:\*\*)?[ \t]*(.*)")
 _CHECK = re.compile(r"[ \t]+(?:[-*+][ \t]+)?check:[ \t]*(.*)")
 _PROBE = re.compile(
-    r"(?P<path>\S+)"
-    r"(?:[ \t]+(?:matches[ \t]+/(?P<regex>.*)/|schema[ \t]+(?P<schema>\S+)|rows[ \t]*>=[ \t]*(?P<rows>[0-9]{1,18})))?"
+    r"(?P<path>\"[^\"]+\"|\S+)"
+    r"(?:[ \t]+(?:matches[ \t]+/(?P<regex>.*)/|schema[ \t]+(?P<schema>\"[^\"]+\"|\S+)|"
+    r"rows[ \t]*>=[ \t]*(?P<rows>[0-9]{1,18})))?"
 )
 _JUDGE = re.compile(r"judge(?::[ \t]*|[ \t]+)([A-Za-z0-9][A-Za-z0-9._-]{0,99})")
-_PLACEHOLDER = re.compile(
-    r"(?:tbd|todo|to be (?:done|defined|determined|added)|fixme|xxx+|x|n/?a|none|\.{2,}|…|-+|\?+|lorem ipsum.*|"
-    r"(?:placeholder|example)(?: (?:text|item|criterion))?|"
-    r"(?:acceptance )?criteri(?:on|a)(?: ?\d+)?|describe (?:the|what|how|your) .*|"
-    r"(?:todo|tbd|fixme)\b ?[:\u2013-].*|fill (?:this )?in.*|"
-    r"<[^>]*>|\[[^\]]*\]|\{[^}]*\})[.!]?",
-    re.IGNORECASE,
-)
 
-CheckKind = Literal["run", "file", "judge", "manual", "verification"]
+CheckKind = Literal["run", "file", "judge", "manual", "verification", "gate"]
 
 
 @dataclass(frozen=True)
@@ -50,16 +45,21 @@ class Check:
     rows: int | None = None
 
     @property
+    def reads_content(self) -> bool:
+        """Whether it is a file check that asks for more than a file that is not empty."""
+        return self.kind == "file" and (self.regex, self.schema, self.rows) != (None, None, None)
+
+    @property
     def normal(self) -> str:
         """The check in normal form, without insignificant white space."""
         if self.kind == "run":
             return f"run {shlex.join(self.argv)}"
         if self.regex is not None:
-            return f"file {self.path} matches /{self.regex}/"
+            return f"file {_quoted(self.path)} matches /{self.regex}/"
         if self.schema is not None:
-            return f"file {self.path} schema {self.schema}"
+            return f"file {_quoted(self.path)} schema {_quoted(self.schema)}"
         if self.rows is not None:
-            return f"file {self.path} rows >= {self.rows}"
+            return f"file {_quoted(self.path)} rows >= {self.rows}"
         return f"{self.kind} {self.text}".rstrip()
 
 
@@ -75,7 +75,10 @@ class Criterion:
 
     @property
     def placeholder(self) -> bool:
-        return is_placeholder(self.text)
+        """Whether it says nothing that can be checked. With a check of its own, it is judged by that: then only the
+        text of a template, or none at all, is a placeholder."""
+        checked = self.check is not None and self.check.kind != "manual"
+        return is_unedited(self.text) if checked else is_weak(self.text)
 
 
 @dataclass(frozen=True)
@@ -93,13 +96,18 @@ class MarkdownSection:
 
 
 def markdown_sections(body: str, first_line: int = 1) -> list[MarkdownSection]:
-    """The sections of a Markdown text; headings inside code fences are ignored."""
+    """The sections of a Markdown text; headings inside code fences and comments are ignored."""
     lines = LINE_END.split(body)
     if not lines[-1]:
         lines.pop()
     headings: list[tuple[int, int, str]] = []
-    fence = ""
+    fence, comment = "", False
+    commented = "<!--" in body
     for index, line in enumerate(lines):
+        if commented and not fence:
+            before, comment = comment, _comment_after(line, comment)
+            if before or comment:
+                continue
         if line[:1] in _MARKS:
             fence = fence_after(line, fence)
         if (
@@ -127,6 +135,15 @@ def fence_after(line: str, fence: str) -> str:
     if fence:
         return "" if marker[1].startswith(fence) and not marker[2].strip() else fence
     return "" if marker[1][0] == "`" and "`" in marker[2] else marker[1]
+
+
+def _comment_after(line: str, comment: bool) -> bool:
+    """Whether an HTML comment is open after a line, if ``comment`` says so of the line before. As in CommonMark, such a
+    comment begins at the start of a line; one inside a line is part of the text."""
+    if comment:
+        return "-->" not in line
+    bare = line.lstrip(" ")
+    return bare.startswith("<!--") and len(line) - len(bare) <= _MAX_INDENT and "-->" not in bare
 
 
 def _strip_closing_hashes(title: str) -> str:
@@ -191,12 +208,6 @@ def criterion_item(text: str, where: str) -> str:
     return f"{words}\n  check: {check}"
 
 
-def is_placeholder(text: str) -> bool:
-    """Whether a text is a placeholder: empty, template text, or a single letter."""
-    stripped = unicodedata.normalize("NFKC", plain_text(text)).strip().strip("*_`'\"").strip()
-    return len(stripped) < 2 or _PLACEHOLDER.fullmatch(stripped) is not None
-
-
 def _file_check(rest: str, probe: re.Match[str], where: str) -> Check:
     if probe["regex"] is not None:
         try:
@@ -204,13 +215,28 @@ def _file_check(rest: str, probe: re.Match[str], where: str) -> Check:
         except (re.error, OverflowError, RecursionError) as error:
             raise ConfigError(f"The pattern /{probe['regex']}/ can't be compiled: {error}.", where=where) from error
     rows = int(probe["rows"]) if probe["rows"] is not None else None
-    return Check("file", rest, path=probe["path"], regex=probe["regex"], schema=probe["schema"], rows=rows)
+    path, schema = _unquoted(probe["path"]), _unquoted(probe["schema"])
+    return Check("file", rest, path=path, regex=probe["regex"], schema=schema, rows=rows)
+
+
+def _unquoted(path: str | None) -> str | None:
+    return path[1:-1] if path is not None and len(path) > 2 and path[0] == path[-1] == '"' else path
+
+
+def _quoted(path: str | None) -> str:
+    """A path as it is written in a check: in quotes if it has white space."""
+    return f'"{path}"' if path is not None and len(path.split()) > 1 else str(path)
 
 
 def _items(section: MarkdownSection, where: str) -> Iterator[tuple[int, str, tuple[int, str] | None]]:
-    """Yield each list item at the left margin: its line, its text with continuation lines, and its check."""
-    line, texts, check, fence = 0, [""], None, ""
+    """Yield each list item at the left margin: its line, its text with continuation lines, and its check. What is in a
+    comment is no item."""
+    line, texts, check, fence, comment = 0, [""], None, "", False
     for number, content in section.lines:
+        if not fence:
+            before, comment = comment, _comment_after(content, comment)
+            if before or comment:
+                continue
         fence = fence_after(content, fence)
         item = None if fence else _ITEM.fullmatch(content)
         stated = None if fence else _CHECK.fullmatch(content)

@@ -9,19 +9,24 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.foundation.plain_text import one_line, shorten
 from donewhen.jobs.ledger.entries import CHAIN_NAME
 from donewhen.jobs.ledger.terms_content import Stakes as Stakes
 from donewhen.jobs.ledger.terms_content import TruthMode as TruthMode
 from donewhen.jobs.plan.criteria import Criterion, MarkdownSection, find_section, read_criteria
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.ids import id_in
 
 Status = Literal["planned", "in_progress", "blocked", "done", "cancelled"]
 
+SCHEMA = "theworkshop.plan.v1"
+"""The format of all plan files."""
 STATUSES: tuple[Status, ...] = get_args(Status)
 STAKES: tuple[Stakes, ...] = get_args(Stakes)
 """In ascending order."""
 TARGETS: dict[Stakes, int] = {"low": 70, "normal": 80, "high": 90, "critical": 95}
+MAX_SCORE = 100
 BUDGETS: dict[Stakes, int] = {"low": 2, "normal": 3, "high": 5, "critical": 7}
 TRUTH_CHECKS = (
     "exists_nonempty",
@@ -107,13 +112,15 @@ def read_job(document: Document, path: Path, where: str) -> Job:
         raise get.error(
             "work_item_id", f"is {identifier!r}; use only letters, digits, dots, dashes and underscores (at most 100)"
         )
+    if id_in(identifier) == identifier and not identifier.startswith("WI-"):
+        raise get.error("work_item_id", f"is {identifier!r}, which is the id of a project or workstream")
     return Job(
         id=identifier,
         title=get.text("title") or identifier,
         status=get.choice("status", STATUSES, "planned"),
         depends_on=get.texts("depends_on"),
         stakes=stakes,
-        reward_target=get.number("reward_target", TARGETS[stakes]),
+        reward_target=get.number("reward_target", TARGETS[stakes], most=MAX_SCORE),
         max_iterations=get.number("max_iterations", BUDGETS[stakes]),
         iteration=get.number("iteration", 0),
         rework_count=get.number("rework_count", 0),
@@ -136,6 +143,21 @@ def read_job(document: Document, path: Path, where: str) -> Job:
         path=path,
         document=document,
     )
+
+
+def read_status(document: Document, where: str) -> Status:
+    """The status in a plan file of any kind."""
+    return _Getter(document, where).choice("status", STATUSES, "planned")
+
+
+def unknown_format(document: Document, kind: str) -> str:
+    """What is unknown about the format of a plan file that should be of this kind; empty if nothing is. A plan without
+    the fields is of the kind of its place."""
+    for name, known in (("schema", SCHEMA), ("kind", kind)):
+        found = document.fields.get(name)
+        if found is not None and found != "" and found != known:
+            return f"{name} is {shorten(one_line(str(found)), 60)!r}, but donewhen knows only {known!r} here."
+    return ""
 
 
 def missing_fields(fields: Mapping[str, Value]) -> dict[str, Value]:
@@ -215,12 +237,14 @@ class _Getter:
             raise self.error(name, "must be a list of strings")
         return tuple(str(item) for item in value)
 
-    def number(self, name: str, default: int) -> int:
+    def number(self, name: str, default: int, *, most: int | None = None) -> int:
         value = self._raw(name)
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, int | float) or value % 1 != 0 or value < 0:
             raise self.error(name, f"must be a non-negative whole number, not {value!r}")
+        if most is not None and value > most:
+            raise self.error(name, f"must be at most {most}, not {value!r}")
         return int(value)
 
     def flag(self, name: str, default: bool) -> bool:

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from donewhen.jobs.plan.document import render_fields
 from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.plan.job import BUDGETS, TARGETS, Stakes
+from donewhen.jobs.plan.job import BUDGETS, SCHEMA, TARGETS, Stakes
 
-SCHEMA = "theworkshop.plan.v1"
 PLACEHOLDER = "[What must be true for this to be done? Replace this line.]"
 
 
-def project_plan(identifier: str, title: str, now: str) -> bytes:
-    """The plan file of a new project."""
+def project_plan(identifier: str, title: str, now: str, *, level: int = 2) -> bytes:
+    """The plan file of a new project. ``level`` is that of its headings."""
     fields: dict[str, Value] = {
         "schema": SCHEMA,
         "kind": "project",
@@ -34,7 +33,7 @@ def project_plan(identifier: str, title: str, now: str) -> bytes:
         "workstreams": [],
     }
     headings = ("Goal", "Acceptance Criteria", "Workstreams", "Success Hook", "Progress Log", "Decisions")
-    return _plan(title, fields, dict.fromkeys(headings, ""))
+    return _plan(title, fields, dict.fromkeys(headings, ""), level)
 
 
 def workstream_plan(identifier: str, title: str, now: str) -> bytes:
@@ -53,7 +52,7 @@ def workstream_plan(identifier: str, title: str, now: str) -> bytes:
         "jobs": [],
     }
     headings = ("Purpose (How This Supports The Project Goal)", "Jobs", "Dependencies", "Success Hook", "Progress Log")
-    return _plan(title, fields, dict.fromkeys(headings, ""))
+    return _plan(title, fields, dict.fromkeys(headings, ""), level=1)
 
 
 def job_plan(
@@ -71,8 +70,9 @@ def job_plan(
     priority: int = 2,
     wave: str = "",
     more: Mapping[str, Value] | None = None,
+    level: int = 2,
 ) -> bytes:
-    """The plan file of a new job: all fields of the format, plus ``more``."""
+    """The plan file of a new job: all fields of the format, plus ``more``. ``level`` is that of its headings."""
     fields: dict[str, Value] = {
         "schema": SCHEMA,
         "kind": "job",
@@ -128,9 +128,13 @@ def job_plan(
         "Progress Log": "",
         "Relevant Lessons Learned": "",
     }
-    return _plan(title, fields, sections)
+    return _plan(title, fields, sections, level)
 
 
-def _plan(title: str, fields: Mapping[str, Value], sections: Mapping[str, str]) -> bytes:
-    body = "".join(f"\n## {heading}\n" + (f"\n{text}\n" if text else "") for heading, text in sections.items())
-    return f"---\n{render_fields(fields)}---\n\n# {title}\n{body}".encode()
+def _plan(title: str, fields: Mapping[str, Value], sections: Mapping[str, str], level: int = 2) -> bytes:
+    """The file. With ``level`` 1 it has no heading with the title: the original tool finds its sections by lines such
+    as ``# Objective``."""
+    mark = "#" * level
+    texts = [f"{mark} {heading}\n" + (f"\n{text}\n" if text else "") for heading, text in sections.items()]
+    body = "\n".join(texts if level == 1 else [f"# {title}\n", *texts])
+    return f"---\n{render_fields(fields)}---\n\n{body}".encode()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
@@ -147,6 +147,10 @@ class Workspace:
         """The job with this id, or the only job whose id or folder name ends with ``name``."""
         return _single_match(name, self._matching_places(name), self)
 
+    def job_with_id(self, identifier: str) -> Job:
+        """Read the job with exactly this id, as plans and the ledger name it."""
+        return self.job_at(_single_match(identifier, self._places_of(identifier), self).path)
+
     def read(self, path: Path) -> Document:
         """Read a plan file. Symlinks are refused: their content could change outside of the project."""
         return parse_document(self._read_bytes(path), self.where(path))
@@ -215,17 +219,33 @@ class Workspace:
         write_atomically(path, data)
 
     def _matching_places(self, name: str) -> list[JobPlace]:
-        names = list(self.names())
-        # The whole id is the usual case, so the names that start with it are checked first.
-        candidates = [(folder, folder_name) for folder, folder_name in names if folder_name.startswith(name)]
-        exact = [place for place in _job_places(candidates) if name in (place.id, place.path.parent.name)]
-        if exact:
+        exact = self._places_of(name)
+        if exact or id_in(name) == name:
             return exact
-        places = _job_places(names)
-        ending = [
-            place for place in places if place.id.endswith(f"-{name}") or place.path.parent.name.endswith(f"-{name}")
+        names = list(self.names())
+        if any(folder_name == name for _, folder_name in names):
+            return [JobPlace(id_in(name) or name, folder / name / PLAN) for folder, other in names if other == name]
+        return [
+            place
+            for place in _job_places(names)
+            if place.id.endswith(f"-{name}") or place.path.parent.name.endswith(f"-{name}")
         ]
-        return ending or [place for place in self.places() if place.id == name]
+
+    def _places_of(self, identifier: str) -> list[JobPlace]:
+        """The jobs with exactly this id. An id such as WI-20260214-001 is part of the folder's name; of a folder
+        without one, the plan says it."""
+        if id_in(identifier) == identifier:
+            # Thousands of folders: only those that begin with it are looked at.
+            candidates = ((folder, name) for folder, name in self.names() if name.startswith(identifier))
+            return [place for place in _job_places(candidates) if place.id == identifier]
+        found = []
+        for folder, name in self.names():
+            if id_in(name) is None:
+                with suppress(DonewhenError):
+                    path = folder / name / PLAN
+                    if self.job_at(path).id == identifier:
+                        found.append(JobPlace(identifier, path))
+        return found
 
     def _read_bytes(self, path: Path) -> bytes:
         where = self.where(path)

@@ -11,6 +11,7 @@ from donewhen.jobs.ledger.approval import Policy, is_approval
 from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import CommandRun, Completed, FileCheck, JudgeRun, Overridden, Ran, SignedOff
 from donewhen.jobs.plan.criteria import Criterion
+from donewhen.jobs.plan.own_commands import checking_commands, own_command
 
 
 class NoEvidenceError(ValueError):
@@ -36,6 +37,9 @@ class AttestedRecord(NamedTuple):
 def attested_command(record: AttestedRecord, command: str) -> dict[str, Any]:
     """Return the evidence for a verification command; raise NoEvidenceError if there is none."""
     evidence = _passed_run(record, "command", command) if record.strict else _ASSERTED
+    if evidence is None and own_command(command) is not None:
+        # The gates answer the commands of the tool itself, and the completion says that they all passed.
+        evidence = {"how": "verified", "what": "gates", **_entry_reference(record.completed)}
     if evidence is None:
         raise NoEvidenceError(f"there is no evidence that `{command}` passed")
     return dict(evidence)
@@ -46,7 +50,8 @@ def attested_criterion(record: AttestedRecord, criterion: Criterion) -> dict[str
     if not record.strict:
         return dict(_ASSERTED)
     check = criterion.check
-    kind = check.kind if check is not None else "verification" if record.commands else "manual"
+    covered = checking_commands(record.commands)
+    kind = check.kind if check is not None else "verification" if covered else "manual"
     evidence: dict[str, Any] | None = None
     match kind:
         case "run":
@@ -98,7 +103,7 @@ def _passed_run(record: AttestedRecord, what: str, evidence: str) -> dict[str, A
 
 def _verification_runs(record: AttestedRecord) -> dict[str, Any] | None:
     """A criterion without a check of its own is covered by the job's verification commands."""
-    runs = [_passed_run(record, "command", command) for command in record.commands]
+    runs = [_passed_run(record, "command", command) for command in checking_commands(record.commands)]
     if any(run is None for run in runs):
         return None
     return {"how": "verified", "what": "verification", "entries": [run["entry"] for run in runs if run is not None]}

@@ -13,15 +13,26 @@ from donewhen.jobs.ledger.entry_content import (
     Disputed,
     EntryContent,
     Invalidated,
+    JudgeRun,
     Overridden,
     Ran,
     Refused,
     Started,
 )
+from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.record.entry_memo import EntryMemo
 from donewhen.jobs.record.projection import adopted_fields
 
 _SETTING_ASIDE = frozenset({"block", "ask", "dispute"})
+_ABOUT_OTHER_JOBS = frozenset(
+    {
+        GateCode.DEPENDENCY_OPEN,
+        GateCode.DEPENDENCY_INVALID,
+        GateCode.DEPENDENCY_MISSING,
+        GateCode.DEPENDENCY_CYCLE,
+        GateCode.UPSTREAM_CHANGED,
+    }
+)
 _UNBLOCKING = frozenset({"raise_budget", "rescope", "split", "stakes", "target"})
 
 
@@ -38,7 +49,7 @@ class History(NamedTuple):
     auto_blocked: bool
     scores: tuple[int, ...]
     """The scores of the attempts to complete it since it was last done. Attempts in which a gate had an error, or
-    only a person's decision was missing, are not counted."""
+    only a person's decision or the work of other jobs was missing, are not counted."""
     waiting: Entry | None
     """The entry that set the job aside (blocked, question or dispute), if nothing has happened since."""
     unanswered: frozenset[str] = frozenset()
@@ -103,10 +114,26 @@ def _fold(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
     return History(status, iteration, started, completed, decided, blocked, tuple(scores), waiting, unanswered)
 
 
+def failed_again(entries: Sequence[Entry], completed: Entry) -> tuple[Entry, ...]:
+    """The newest run of each check since a completion, if it failed. It counts until the check passes again, also if
+    the files have changed since."""
+    newest: dict[tuple[type[Ran], str], Entry] = {}
+    for entry in reversed(entries):
+        if entry.seq <= completed.seq:
+            break
+        content = entry.content
+        if isinstance(content, Ran) and not (
+            isinstance(content, JudgeRun) and (content.needs_human or not content.key)
+        ):
+            newest.setdefault((type(content), content.evidence), entry)
+    return tuple(entry for entry in newest.values() if not entry.read_as(Ran).passed)
+
+
 def _is_attempt(refused: Refused) -> bool:
     """Whether a refusal says something about the work."""
-    has_gate_error = any("gate_error" in codes for codes in (refused.gates or {}).values())
-    return not has_gate_error and not refused.waits_for_person
+    codes = {code for codes in (refused.gates or {}).values() for code in codes}
+    only_others = bool(codes) and codes <= _ABOUT_OTHER_JOBS
+    return GateCode.GATE_ERROR not in codes and not only_others and not refused.waits_for_person
 
 
 def _value_after(content: EntryContent, name: str, before: Any) -> Any:

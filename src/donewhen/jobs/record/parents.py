@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
+from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.entries import Actor, EventKind
 from donewhen.jobs.plan.frontmatter import Value
+from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.job import Job
-from donewhen.jobs.plan.workspace import PLAN, Workspace
+from donewhen.jobs.plan.workspace import PLAN, JobPlace, Workspace
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.writing import writing
 
@@ -24,6 +27,28 @@ def parent_plans(workspace: Workspace, job: Job) -> Iterator[Path]:
 def chain_name(workspace: Workspace, path: Path) -> str:
     """The name of the chain of a workstream or project."""
     return str(workspace.read(path).fields.get("id") or path.parent.name)
+
+
+def is_parent(chain: str, project: str) -> bool:
+    """Whether a chain is that of the project with this id or of a workstream, also of one whose folder is gone."""
+    return chain == project or (id_in(chain) == chain and chain.startswith(("PJ-", "WS-")))
+
+
+def ids_of_places(workspace: Workspace, places: Iterable[JobPlace]) -> dict[str, Path]:
+    """The ids of jobs with their plan files. Of a folder whose name does not say the id, the plan does."""
+    ids: dict[str, Path] = {}
+    for place in places:
+        identifier = place.id
+        if id_in(identifier) is None:
+            with suppress(DonewhenError):
+                identifier = workspace.job_at(place.path).id
+        ids[identifier] = place.path
+    return ids
+
+
+def chains_without_plan(workspace: Workspace, known: Container[str], project: str) -> tuple[str, ...]:
+    """The jobs that the ledger has, but no folder: deleting a job's folder does not make it done."""
+    return tuple(chain for chain in workspace.ledger.chains() if chain not in known and not is_parent(chain, project))
 
 
 def mark_parents_in_progress(workspace: Workspace, job: Job, policy: Policy, by: Actor, *, begin: bool = True) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.record.entry_memo import EntryMemo
 
+_MAX_REASON = 300
 PROJECTED: dict[str, Value] = {
     "status": "planned",
     "agreement_status": "proposed",
@@ -32,10 +34,17 @@ PROJECTED: dict[str, Value] = {
 """Each projected field with its value in a new plan."""
 
 WRITTEN_BY_DONEWHEN = frozenset(PROJECTED) | {
-    *("updated_at", "stakes", "reward_target", "max_iterations"),
+    *("updated_at", "stakes", "reward_target", "max_iterations", "rework_reason"),
     *("github_issue_number", "github_issue_url"),
 }
 """The fields that donewhen writes; no evidence depends on them."""
+
+
+def rework_fields(entries: Sequence[Entry], reason: str) -> dict[str, Value]:
+    """The fields to write when a job is refused or started again: how often that has happened, and why now."""
+    count = expected_fields(entries)["rework_count"]
+    known = count if isinstance(count, int) and not isinstance(count, bool) else 0
+    return {"rework_count": known + 1, "rework_reason": one_line(reason, _MAX_REASON)}
 
 
 Writes: TypeAlias = Mapping[str, "tuple[Value, Value]"]
@@ -95,12 +104,16 @@ def mismatches(fields: Mapping[str, Value], entries: Sequence[Entry]) -> tuple[M
 
 def compare_fields(fields: Mapping[str, Value], values: Mapping[str, Value], last: Writes) -> tuple[Mismatch, ...]:
     """The same, from the expected values and the last writes of a chain."""
-    unwritten = unwritten_fields(fields, last)
-    return tuple(
-        Mismatch(name, fields.get(name), value)
+    differing = [
+        Mismatch(name, found, value)
         for name, value in values.items()
-        if name in PROJECTED and name not in unwritten and not _is_same(_value_or_default(fields, name), value)
-    )
+        # First what holds for nearly all fields of thousands of plans, without a call.
+        if not ((found := fields.get(name)) == value and (found or value == PROJECTED.get(name)))
+        and name in PROJECTED
+        and not _is_same(_value_or_default(fields, name), value)
+    ]
+    unwritten = unwritten_fields(fields, last) if differing else {}
+    return tuple(mismatch for mismatch in differing if mismatch.field not in unwritten)
 
 
 def pending_writes(fields: Mapping[str, Value], entries: Sequence[Entry]) -> dict[str, Value]:

@@ -7,11 +7,11 @@ the plan fields that follow from it. ``operation`` groups several writes, so tha
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from donewhen.jobs.plan.workspace import Workspace, remove_temporary_files
 from donewhen.jobs.record.projection import adopted_fields, pending_writes, unproved_claims
 
 # The views are made of agreements and gates, so they stand above the writer, which knows them by name only.
-_REFRESH = "donewhen.jobs.board.views:refresh_views"
+_VIEWS = "donewhen.jobs.board.views"
 # What an entry has besides the data of the call that made it.
 _ADDED = frozenset({"writes", "adopted", "signature"})
 # These count as iterations: whoever sets a plan back by hand must not get another one for nothing.
@@ -236,7 +236,7 @@ def _refresh_views(mine: _Operation) -> None:
         return
     snapshot = mine.snapshot or snapshot_of(mine.workspace)
     try:
-        pkgutil.resolve_name(_REFRESH)(snapshot, [*mine.changed], create=mine.creates_views)
+        import_module(_VIEWS).refresh_views(snapshot, [*mine.changed], create=mine.creates_views)
     except (OSError, DonewhenError) as error:
         reason = error.message if isinstance(error, DonewhenError) else error.strerror or str(error)
         notify(

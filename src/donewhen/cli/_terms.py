@@ -1,0 +1,117 @@
+"""How terms are shown to the person who agrees to them.
+
+The text of a criterion may be written by an agent, so it always stands behind a bar, and what checks it on a line of
+its own without one. Long lines are broken here and not by the terminal: no text can look like a check.
+"""
+
+from __future__ import annotations
+
+import shutil
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from donewhen.cli._output import Output
+from donewhen.foundation.plain_text import plain_text
+from donewhen.jobs.contract.terms import Terms, TermsChange, split_criterion_term
+from donewhen.jobs.ledger.terms_content import plain_terms
+from donewhen.jobs.plan.own_commands import checking_commands, own_command
+
+_MARKS = {"added": ("+", "green"), "tightened": ("▲", "green"), "loosened": ("▼", "red"), "removed": ("-", "red")}
+_BAR, _CHECK = "│ ", "└ checked by: "
+_PERSON = "a person"
+_CHANGE = len("- removed   criteria: ")
+_WIDTH, _MIN_WIDTH = 100, 40
+
+
+def show_terms(output: Output, terms: Terms) -> None:
+    """Print all terms."""
+    plain = plain_terms(terms)
+    commands = checking_commands(tuple(plain.get("commands") or ()))
+    for name, value in plain.items():
+        if name in ("schema", "job", "project"):
+            continue
+        lines = _criteria(value, commands) if name == "criteria" else _lines(name, value)
+        for line in lines:
+            output.say(f"    {line}")
+
+
+def show_changes(output: Output, changes: Iterable[TermsChange], place: Callable[[TermsChange], str]) -> None:
+    """Print each change with its location."""
+    for change in changes:
+        mark, color = _MARKS[change.kind]
+        if change.field == "criteria":
+            terms = [term for term in (change.before, change.after) if term is not None]
+            first, *rest = (line for term in terms for line in _criterion(term, "", _CHANGE))
+            output.say(f"    {mark} {change.kind.ljust(9)} {change.field}: {first.removeprefix(_BAR)}", fg=color)
+            for line in rest:
+                output.say(f"      {line}", fg=color)
+        else:
+            message = " → ".join(part for part in (change.before, change.after) if part is not None)
+            output.say(f"    {mark} {change.kind.ljust(9)} {change.field}: {message}", fg=color)
+        output.say(f"      {place(change)}", dim=True)
+
+
+def _criteria(terms: Sequence[str], commands: Sequence[str]) -> Iterator[str]:
+    if terms:
+        yield "criteria:"
+    for term in terms:
+        yield from (f"  {line}" for line in _criterion(term, "the commands of the job" if commands else _PERSON))
+
+
+def _criterion(term: str, otherwise: str, indent: int = len(_BAR)) -> Iterator[str]:
+    """A criterion and its check; ``otherwise`` is what decides it if it has none."""
+    text, check = split_criterion_term(term)
+    yield from (f"{_BAR}{line}" for line in _broken(text, indent))
+    decides = _PERSON if check == "manual" else check or otherwise
+    if not decides:
+        return
+    first, *rest = _broken(decides, len(_CHECK))
+    yield f"{_CHECK}{first}"
+    yield from (f"{' ' * len(_CHECK)}{line}" for line in rest)
+
+
+def _broken(text: str, indent: int) -> Iterator[str]:
+    """A text in lines that the terminal does not break."""
+    width = max(_MIN_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns - 8 - indent)
+    line, used = "", 0
+    for character in " ".join(plain_text(text).split()):
+        columns = 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        if used + columns > width:
+            # Between two words, if there is a space in the second half of the line.
+            cut = line.rfind(" ", len(line) // 2) + 1 or len(line)
+            yield line[:cut].rstrip()
+            line = line[cut:]
+            used = sum(2 if unicodedata.east_asian_width(other) in "WF" else 1 for other in line)
+        line, used = line + character, used + columns
+    yield line
+
+
+def _note(name: str, item: Any) -> str:
+    return "  (answered by the gates, not run)" if name == "commands" and own_command(str(item)) is not None else ""
+
+
+def _lines(name: str, value: Any) -> Iterator[str]:
+    title = name.replace("_", " ")
+    if isinstance(value, list):
+        if value:
+            yield f"{title}:"
+            yield from (f"  {item}{_note(name, item)}" for item in value)
+    elif name == "missions":
+        for mission, terms in value.items():
+            yield f"judge {mission}:"
+            yield from (f"  {key.replace('_', ' ')} = {_short(item)}" for key, item in terms.items() if item)
+    elif isinstance(value, dict):
+        if value:
+            yield f"{title}:"
+            yield from (f"  {key} = {_short(item)}" for key, item in value.items())
+    elif value is not False:
+        yield f"{title}: {value}"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict) and "executed" in value:
+        return f"{len(value['executed'])} tests, {len(value['skipped'])} skipped"
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_short(item)}" for key, item in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
