@@ -1,7 +1,8 @@
-"""The cost of completing one job among many, and of a check of the whole plan."""
+"""The cost of completing one job among many, of a stop while one is in progress, and of a check of the whole plan."""
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import statistics
@@ -51,7 +52,7 @@ class PlanCosts(NamedTuple):
 
 
 def completing_benchmark() -> None:
-    """Print both tables."""
+    """Print the tables."""
     lines = int(LARGE * LINES_A_JOB)
     print(f"CPU time of the command `donewhen complete JOB`: {LARGE} jobs and {lines} lines of ledger and log,")
     print(f"compared with {SMALL} jobs and {int(SMALL * LINES_A_JOB)} lines (medians of {ROUNDS})")
@@ -59,6 +60,7 @@ def completing_benchmark() -> None:
         small, large = (_completing(count, inputs) for count in (SMALL, LARGE))
         print(f"  {label:26} {large / small:5.2f} ×   ({1000 * large:6.0f} ms on {1000 * small:.0f} ms)")
     print()
+    _print_stopping()
     print("CPU time of a check of the whole plan without an index, compared with reading the same files once (plans")
     print("parsed, chains verified), and with fetching only their bytes")
     before: PlanCosts | None = None
@@ -113,11 +115,13 @@ def _write_history(workspace: Workspace, path: Path, *, done: bool) -> None:
             "outputs": dict(output_manifest(workspace, job).files),
             "upstream": dict(upstream_manifest(workspace, job).files),
         }
+        completed: dict[str, Value] = {"status": "done", "completed_at": _NOW}
+        completed |= {"truth_last_status": "pass", "reward_last_score": 100}
         run = {"what": "file", "evidence": "file outputs/primary.md", "key": digest(b"x"), "settled": True}
         history += [
             ("started", "agent", {**made, "outputs": {}}, {"status": "in_progress", "started_at": _NOW}),
             ("ran", "agent", {**run, "passed": True, "told": "20 bytes"}, {}),
-            ("completed", "agent", {**made, "declared": {}, "score": 100}, {"status": "done", "completed_at": _NOW}),
+            ("completed", "agent", {**made, "declared": {}, "score": 100}, completed),
         ]
     fields: dict[str, Value] = {}
     previous = first_link(job.id)
@@ -153,6 +157,37 @@ def _completing(count: int, inputs: tuple[str, ...]) -> float:
     return statistics.median(times[1:])
 
 
+def _print_stopping() -> None:
+    print(f"CPU time of `donewhen hook stop` with `jobs = true` and one job in progress: {LARGE} jobs, compared with")
+    print(f"{SMALL} jobs (medians of {ROUNDS}); no page is rendered")
+    small, large = (_stopping(count) for count in (SMALL, LARGE))
+    print(f"  {'the stop is refused':26} {large / small:5.2f} ×   ({1000 * large:6.0f} ms on {1000 * small:.0f} ms)")
+    print()
+
+
+def _stopping(count: int) -> float:
+    """The cost of a stop hook that refuses, because a job is in progress."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        subprocess.run(["git", "init", "-q", "-b", "main"], cwd=folder, check=True)
+        workspace = populated(folder, count - 1, 0)
+        (folder / "src").mkdir()
+        (folder / "donewhen.toml").write_text("[stop]\njobs = true\n")
+        job = _ready(workspace, 0, ("/src",))
+        subprocess.run(["git", "add", "-A"], cwd=folder, check=True)
+        rebuild_views(workspace)
+        page = folder / "jobs" / "outputs" / "dashboard.html"
+        page.write_text("Not a page.")
+        times = []
+        for number in range(ROUNDS + 1):
+            event = {"session_id": f"s{number}", "cwd": name, "hook_event_name": "Stop", "stop_hook_active": False}
+            cpu, output = _cpu_and_output(["hook", "stop", "--runtime", "claude"], folder, json.dumps(event))
+            assert job in output, output
+            times.append(cpu)
+        assert page.read_text() == "Not a page."
+    return statistics.median(times[1:])
+
+
 def _ready(workspace: Workspace, number: int, inputs: tuple[str, ...]) -> str:
     """Add a job that is agreed and started and has its output, so that it can be completed."""
     criterion = f"It runs\n  check: run {sys.executable} -S -c pass"
@@ -165,17 +200,22 @@ def _ready(workspace: Workspace, number: int, inputs: tuple[str, ...]) -> str:
 
 
 def _cpu_of_command(arguments: list[str], folder: Path) -> float:
+    cpu, output = _cpu_and_output(arguments, folder)
+    assert "<promise>" in output, output
+    return cpu
+
+
+def _cpu_and_output(arguments: list[str], folder: Path, stdin: str = "") -> tuple[float, str]:
     before = _children()
     done = subprocess.run(
         [sys.executable, "-m", "donewhen", *arguments],
         cwd=folder,
         env={name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
-        stdin=subprocess.DEVNULL,
+        input=stdin,
         capture_output=True,
         text=True,
     )
-    assert "<promise>" in done.stdout, done.stdout + done.stderr
-    return _children() - before
+    return _children() - before, done.stdout + done.stderr
 
 
 def _children() -> float:

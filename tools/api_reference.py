@@ -30,6 +30,7 @@ PATHS = (
     "donewhen.models",
     "donewhen.contrib.tools",
     "donewhen.contrib.tools.planning",
+    "donewhen.dataclasses",
     "donewhen.prompt",
     "donewhen.runtime",
     "donewhen.filesystem",

@@ -39,7 +39,7 @@ _SIGNALS = {
     "contradiction": "The well-formed votes have both verdicts.",
     "low_agreement": "The majority is smaller than `manual_review.min_verdict_agreement`.",
     "conflict_flag": "The same as `label_mismatch`, under its name in the specification.",
-    "needs_manual_review": "Both verdicts occur, agreement is low, or a vote was malformed.",
+    "needs_manual_review": "Both verdicts occur, agreement is low, or a vote was malformed. Unread rules don't count.",
 }
 _MALFORMED = {
     "empty": "The answer is empty.",
@@ -116,6 +116,8 @@ _NOTES = {
     "label_noise": "Tickets in the queue whose label looks wrong.",
     "policy": "Tickets in the queue whose labels contradict each other.",
     "unpinned_model": "The model's name does not identify its version.",
+    "unread_scaffold": "The model can't read a scaffold rule, so a verdict that it might change needs manual review.",
+    "unread_guidance": "The model can't read a rule, so a verdict that the rule might change needs manual review.",
 }
 
 
