@@ -17,7 +17,7 @@ _TIMEOUT = 120.0
 # A repository's own configuration can name programs to run, and can declare it bare.
 _SAFE = (
     *("-c", "core.bare=false", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
-    *("-c", "log.showSignature=false", "-c", "trailer.separators=:"),
+    *("-c", "log.showSignature=false", "-c", "trailer.separators=:", "-c", "core.commitGraph=false"),
 )
 
 
@@ -34,6 +34,27 @@ class GitError(DonewhenError):
 
 def git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes | None:
     """Run git with ``given`` as its input and return its output; None if git is missing or fails."""
+    start = git_start(folder, *arguments)
+    if start is None:
+        return None
+    try:
+        result = subprocess.run(
+            start.argv, cwd=folder, env=start.environment, input=given, capture_output=True, timeout=_TIMEOUT
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return result.stdout if result.returncode == 0 else None
+
+
+class GitStart(NamedTuple):
+    """How git is started."""
+
+    argv: tuple[str, ...]
+    environment: dict[str, str]
+
+
+def git_start(folder: Path, *arguments: str) -> GitStart | None:
+    """How to start git for a folder; None if its repository belongs to another user."""
     top = repository_root(folder)
     if top is not None and not _is_owned_by_user(top):
         return None
@@ -49,18 +70,7 @@ def git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes | No
     }
     # Set explicitly, so that the repository's own configuration can't override it.
     location = (f"--git-dir={top / '.git'}", f"--work-tree={top}", *_SAFE) if top is not None else ()
-    try:
-        result = subprocess.run(
-            ("git", *location, *arguments),
-            cwd=folder,
-            env=environment,
-            input=given,
-            capture_output=True,
-            timeout=_TIMEOUT,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return result.stdout if result.returncode == 0 else None
+    return GitStart(("git", *location, *arguments), environment)
 
 
 def repository_root(folder: Path) -> Path | None:

@@ -85,7 +85,7 @@ def _input_manifest(workspace: Workspace, job: Job, known: Mapping[str, str]) ->
     upstream = upstream_manifest(workspace, job).files
     if job.inputs:
         return Manifest({**upstream, **declared_manifest(workspace, job).files}, declared=True)
-    tree = {_unicode(name): known.get(path) or hash_file(path) for name, path in tracked_tree(workspace)}
+    tree = {printable_name(name): known.get(path) or hash_file(path) for name, path in tracked_tree(workspace)}
     # The job's own outputs are new and often not tracked by git yet. The gates report paths that leave the project.
     own: dict[str, str] = {}
     with suppress(ConfigError):
@@ -201,7 +201,7 @@ def tracked_tree(workspace: Workspace) -> Iterator[tuple[str, str]]:
         names = [workspace.where(path) for path in walk_files(workspace.root)]
     for name in names:
         # By name only: there are thousands of files, and most of them are not generated.
-        own = name.startswith(inside) and _is_generated(workspace.form, name.removeprefix(inside))
+        own = name.startswith(inside) and is_generated_name(workspace.form, name.removeprefix(inside))
         own = own or (name.endswith(_REVIEW_FILES) and _is_review_file(workspace, inside, name))
         if not own and name.rpartition("/")[2] != ".gitkeep":
             yield name, f"{top}/{name}"
@@ -219,10 +219,11 @@ def is_generated(workspace: Workspace, path: Path) -> bool:
     This includes plan files: their agreed terms are sealed, and the rest is informational.
     """
     name = workspace.where(path)
-    return not name.startswith("/") and _is_generated(workspace.form, name)
+    return not name.startswith("/") and is_generated_name(workspace.form, name)
 
 
-def _is_generated(form: Form, name: str) -> bool:
+def is_generated_name(form: Form, name: str) -> bool:
+    """Whether donewhen itself writes the file with this name in the project."""
     project = "jobs/" if form == "small" else ""
     if name.startswith(f"{FOLDER}/") or is_plan(form, name):
         return True
@@ -275,7 +276,7 @@ def _hash_paths(workspace: Workspace, job: DeclaresFiles, field: str, paths: Ite
 
 
 def _hash_files(files: Iterable[tuple[str, Path]]) -> dict[str, str]:
-    return {_unicode(name): _hash_with_target(path) for name, path in files}
+    return {printable_name(name): _hash_with_target(path) for name, path in files}
 
 
 def _hash_with_target(path: Path) -> str:
@@ -285,7 +286,7 @@ def _hash_with_target(path: Path) -> str:
     return digest_of([hash_file(path), hash_file(Path(os.path.realpath(path)))])
 
 
-def _unicode(name: str) -> str:
+def printable_name(name: str) -> str:
     """A file's name as valid Unicode, also if it is not UTF-8."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 

@@ -62,6 +62,11 @@ def job_terms(job: Job) -> JobTerms:
         lesson_capture_required=job.lesson_capture_required,
         read_only=job.read_only,
         exemptions=dict(job.exemptions),
+        work=UNSET if job.work is None else _sorted(job.work),
+        present=_sorted(job.present) if job.present else UNSET,
+        # In their order, which matters: one builds what the next needs.
+        prepare=tuple(map(normal_command, job.prepare)) if job.prepare else UNSET,
+        tests_may_change=_sorted(job.tests_may_change) if job.tests_may_change else UNSET,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
+from unicodedata import normalize
 
 from msgspec import UnsetType
 
@@ -50,12 +51,18 @@ def compare_job_terms(before: JobTerms, after: JobTerms) -> Changes:
     yield from _more("lesson_capture_required", before.lesson_capture_required, after.lesson_capture_required)
     yield from _less("max_iterations", before.max_iterations, after.max_iterations)
     yield from _items("outputs", before.outputs, after.outputs)
+    yield from _replaced_permission("prepare", _known(before.prepare), _known(after.prepare))
+    yield from _permissions("present", _known(before.present) or (), _known(after.present) or ())
     yield from _less("read_only", before.read_only, after.read_only)
     yield from _more("reward_target", before.reward_target, after.reward_target)
     yield from _ranked("stakes", STAKES, before.stakes, after.stakes)
+    yield from _permissions(
+        "tests_may_change", _known(before.tests_may_change) or (), _known(after.tests_may_change) or ()
+    )
     yield from _items("truth_checks", before.truth_checks, after.truth_checks)
     yield from _ranked("truth_mode", ("off", "strict"), before.truth_mode, after.truth_mode)
     yield from _items("verification_evidence", before.verification_evidence, after.verification_evidence)
+    yield from _work_area(_known(before.work), _known(after.work))
     yield from _manual_criteria_loosened(before, after)
 
 
@@ -102,15 +109,35 @@ def replaced(name: str, before: SettingValue | None, after: SettingValue | None)
 
 
 def _items(name: str, before: Sequence[str], after: Sequence[str]) -> Changes:
-    """Lists in which more items are stricter."""
-    yield from (TermsChange("removed", name, item, None) for item in before if item not in after)
-    yield from (TermsChange("added", name, None, item) for item in after if item not in before)
+    """Lists in which more items are stricter. Two forms of the same accent are one text."""
+    old, new = ({normalize("NFC", item) for item in items} for items in (before, after))
+    yield from (TermsChange("removed", name, item, None) for item in before if normalize("NFC", item) not in new)
+    yield from (TermsChange("added", name, None, item) for item in after if normalize("NFC", item) not in old)
 
 
 def _permissions(name: str, before: Sequence[str], after: Sequence[str]) -> Changes:
     """Lists in which more items are looser."""
     yield from (TermsChange("tightened", name, item, None) for item in before if item not in after)
     yield from (TermsChange("loosened", name, None, item) for item in after if item not in before)
+
+
+def _work_area(before: Sequence[str] | None, after: Sequence[str] | None) -> Changes:
+    """Without a work area, everything may change."""
+    if before is None or after is None:
+        if before is not after:
+            kind: ChangeKind = "loosened" if after is None else "tightened"
+            texts = [
+                "everything" if area is None else ", ".join(area) or "only the outputs" for area in (before, after)
+            ]
+            yield TermsChange(kind, "work", texts[0], texts[1])
+    else:
+        yield from _permissions("work", before, after)
+
+
+def _replaced_permission(name: str, before: Sequence[str] | None, after: Sequence[str] | None) -> Changes:
+    """Commands that build what is checked: any other one may build something else."""
+    if (before or ()) != (after or ()):
+        yield TermsChange("loosened", name, ", ".join(before or ()) or None, ", ".join(after or ()) or None)
 
 
 def _inputs(name: str, before: Sequence[str], after: Sequence[str]) -> Changes:

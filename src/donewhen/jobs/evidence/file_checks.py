@@ -37,8 +37,8 @@ class FileCheckResult(NamedTuple):
 _EMPTY = FileCheckResult(False, "the file is empty", "empty")
 
 
-def run_file_check(workspace: Workspace, job: Job, check: Check) -> FileCheckResult:
-    """Run a ``file`` check."""
+def run_file_check(workspace: Workspace, job: Job, check: Check, schema: bytes | None = None) -> FileCheckResult:
+    """Run a ``file`` check; ``schema`` replaces the content of its schema file."""
     path = locate_path(workspace, job, check.path or "", "criteria")
     if check.regex is None and check.rows is None and check.schema is None:
         return _existence(path)
@@ -54,7 +54,7 @@ def run_file_check(workspace: Workspace, job: Job, check: Check) -> FileCheckRes
     if check.rows is not None:
         rows = count_rows(content, path.suffix)
         return FileCheckResult(rows >= check.rows, f"rows: {rows}, required: {check.rows}")
-    return _validate_schema(content, locate_path(workspace, job, check.schema or "", "criteria"))
+    return _validate_schema(content, locate_path(workspace, job, check.schema or "", "criteria"), schema)
 
 
 def checked_files(workspace: Workspace, job: Job, check: Check) -> dict[str, Path]:
@@ -130,7 +130,7 @@ def _opened(path: Path) -> IO[bytes] | FileCheckResult:
     return os.fdopen(descriptor, "rb")
 
 
-def _validate_schema(content: bytes, schema_path: Path) -> FileCheckResult:
+def _validate_schema(content: bytes, schema_path: Path, given: bytes | None) -> FileCheckResult:
     try:
         import jsonschema
         import referencing
@@ -138,7 +138,7 @@ def _validate_schema(content: bytes, schema_path: Path) -> FileCheckResult:
         raise MissingExtraError("A JSON Schema check", "schema") from None
     where = str(schema_path)
     try:
-        schema: Any = json.loads(read_limited(schema_path, SCHEMA))
+        schema: Any = json.loads(read_limited(schema_path, SCHEMA) if given is None else given)
         is_schema = isinstance(schema, dict | bool)
         if not is_schema:
             raise ConfigError("Not a JSON Schema: expected an object, true or false.", where=where)

@@ -14,25 +14,32 @@ from typing import Any, NamedTuple
 from donewhen.foundation.canonical import canonical_json, digest, digest_of
 from donewhen.foundation.files import TooLargeError, read_limited, write_atomically
 from donewhen.foundation.size_limits import EVIDENCE
+from donewhen.jobs.plan.workspace import Workspace
 
 _MAX_COMMITTED_BYTES = 256 * 1024
 
 
 class EvidenceKey(NamedTuple):
-    """Hashes of the four things that a run depends on."""
+    """Hashes of the things that a run depends on."""
 
     command: str
     executable: str
     environment: str
     inputs: str
+    room: str = ""
+    """Empty for a run in the work tree."""
 
     @property
     def key(self) -> str:
-        return digest_of(self._asdict())
+        return digest_of(self.values())
+
+    def values(self) -> dict[str, str]:
+        """The parts that there are, by name."""
+        return {name: value for name, value in self._asdict().items() if value or name != "room"}
 
     def differing(self, other: Mapping[str, str]) -> tuple[str, ...]:
         """Return the names of the parts that differ from ``other``."""
-        return tuple(name for name, value in self._asdict().items() if other.get(name) != value)
+        return tuple(name for name, value in self._asdict().items() if other.get(name, "") != value)
 
 
 class EvidenceStore:
@@ -87,6 +94,11 @@ class EvidenceStore:
     def _path(self, name: str, *, large: bool) -> Path:
         hexadecimal = name.partition(":")[2]
         return self._folder / ("large" if large else hexadecimal[:2]) / hexadecimal
+
+
+def evidence_store(workspace: Workspace) -> EvidenceStore:
+    """Return the evidence store of a workspace."""
+    return EvidenceStore(workspace.folder / "evidence")
 
 
 def _is_name(name: str) -> bool:

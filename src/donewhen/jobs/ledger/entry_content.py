@@ -35,6 +35,34 @@ class EntryContent(msgspec.Struct, frozen=True, kw_only=True):
     signature: Signature | None = None
 
 
+class Upstream(msgspec.Struct, frozen=True):
+    """Where the agreed branch comes from, and its name there."""
+
+    url: str = ""
+    branch: str = ""
+
+
+class AgreedTree(msgspec.Struct, frozen=True):
+    """The files as they were agreed: a commit, or without git the name of a list in the store of the project."""
+
+    commit: str | None = None
+    list: str | None = None
+    upstream: Upstream | None = None
+    filters: dict[str, str] = {}
+    """The commands of git's filters, such as `lfs.smudge`."""
+    present: Files = {}
+    """Files that git ignores and that were agreed to be there, with the hashes of their contents."""
+
+
+class AgreedBaseline(msgspec.Struct, frozen=True):
+    """The tests that a command ran in the agreed tree, or why they are not known."""
+
+    outcomes: str | None = None
+    """The name of the outcomes in the evidence store."""
+    tests: int = 0
+    why: str = ""
+
+
 class Agreed(EntryContent, frozen=True, kw_only=True):
     """Terms were agreed to, or tightened, or an agent claimed an agreement (``said``)."""
 
@@ -45,6 +73,10 @@ class Agreed(EntryContent, frozen=True, kw_only=True):
     notes: str = ""
     outputs: Files | None = None
     """The outputs that existed before the job was started."""
+    tree: AgreedTree | None = None
+    """None in entries of versions that did not record it."""
+    baselines: dict[str, AgreedBaseline] = {}
+    """The tests that the commands ran in the agreed tree."""
 
 
 class Started(EntryContent, frozen=True, kw_only=True):
@@ -95,6 +127,35 @@ class Ran(EntryContent, frozen=True, kw_only=True):
     told: str | None = None
 
 
+class RoomRun(msgspec.Struct, frozen=True):
+    """The room in which a command was run, and what of the agent's files was not in it."""
+
+    tree: str = ""
+    """A hash of what the room is made of, besides the work."""
+    commit: str | None = None
+    runs: int = 1
+    """2 if the command was also run on everything as the agent has it."""
+    outside: list[str] = []
+    """Changed files outside the work area, or that judge; they were not in the first run."""
+    tests: list[str] = []
+    """Changed tests, which were not in the first run."""
+    left_out: list[str] = []
+    """Links that lead out, and files that can't be read."""
+    needs: str = ""
+    """What a person has to decide: ``outside_work_area`` or ``tests_changed``; empty if nothing."""
+    failed_in: str = ""
+    """Which run failed: ``agreed`` or ``whole``; empty if none."""
+    lost: list[str] = []
+    """Tests that passed in the agreed tree and are missing now."""
+    skipped: list[str] = []
+    renamed: dict[str, str] = {}
+    before: int = 0
+    """The number of tests that passed in the agreed tree."""
+    now: int = 0
+    provisional: bool = False
+    """Whether upstream files could not be compared with the server."""
+
+
 class CommandRun(Ran, frozen=True, kw_only=True):
     """A command was run."""
 
@@ -105,6 +166,17 @@ class CommandRun(Ran, frozen=True, kw_only=True):
     manifest: str | None = None
     report: TestCounts | None = None
     unlogged: str | None = None
+    room: RoomRun | None = None
+    """None if the command was run in the work tree, as it is without an agreed work area."""
+
+
+class BaselineRun(Ran, frozen=True, kw_only=True):
+    """A command was run on the agreed tree, to learn which tests there are."""
+
+    tree: str = ""
+    """The commit, or the name of the list of agreed files."""
+    outcomes: str | None = None
+    tests: int = 0
 
 
 class FileCheck(Ran, frozen=True, kw_only=True):
@@ -162,6 +234,9 @@ class Completed(Evaluated, frozen=True, kw_only=True):
     terms: str | None = None
     truth_mode: str = ""
     jobs: dict[str, str] = {}
+    work: dict[str, str] = {}
+    """The files that the job changed in its work area, with the names of their contents (git's; empty if removed)."""
+    room: RoomRun | None = None
 
 
 class Refused(Evaluated, frozen=True, kw_only=True):
@@ -210,6 +285,20 @@ class Disputed(Decided, frozen=True, kw_only=True):
     """An agent disputes a refusal."""
 
     value: DisputedCriteria = DisputedCriteria()
+
+
+class AcceptedFiles(msgspec.Struct, frozen=True):
+    """Files outside the work area, or tests, that a person accepted, with the names of their contents (git's)."""
+
+    files: dict[str, str] = {}
+    what: str = ""
+    """``work`` or ``tests``."""
+
+
+class ChangesAccepted(Decided, frozen=True, kw_only=True):
+    """Changes of files that the job may not change by itself were accepted."""
+
+    value: AcceptedFiles = AcceptedFiles()
 
 
 class GuidanceStep(msgspec.Struct, frozen=True):
@@ -320,12 +409,19 @@ CONTENTS: Mapping[str, type[EntryContent]] = {
 """The struct of each kind of event."""
 
 
-_RUNS: Mapping[object, type[Ran]] = {None: Ran, "command": CommandRun, "file": FileCheck, "judge": JudgeRun}
+_RUNS: Mapping[object, type[Ran]] = {
+    None: Ran,
+    "command": CommandRun,
+    "file": FileCheck,
+    "judge": JudgeRun,
+    "baseline": BaselineRun,
+}
 _DECISIONS: Mapping[object, type[Decided]] = {
     **dict.fromkeys((None, "block", "ask", "rescope", "split", "cancel"), Decided),
     **dict.fromkeys(("raise_budget", "stakes", "target"), TermsDecided),
     "sign_off": SignedOff,
     "dispute": Disputed,
+    "accept_changes": ChangesAccepted,
     "accept_guidance": GuidanceAccepted,
     "reviewed": Reviewed,
 }

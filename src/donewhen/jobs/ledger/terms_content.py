@@ -29,7 +29,7 @@ class _Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class JobTerms(_Terms, frozen=True, kw_only=True, tag_field="schema", tag=JOB_TERMS):
-    """The terms of a job."""
+    """The terms of a job. The last four were added later; a job may have been agreed without them."""
 
     job: str
     criteria: tuple[str, ...]
@@ -47,6 +47,11 @@ class JobTerms(_Terms, frozen=True, kw_only=True, tag_field="schema", tag=JOB_TE
     lesson_capture_required: bool
     read_only: bool
     exemptions: dict[str, str]
+    work: tuple[str, ...] | UnsetType = UNSET
+    """The work area. Jobs that were agreed without one may change everything."""
+    present: tuple[str, ...] | UnsetType = UNSET
+    prepare: tuple[str, ...] | UnsetType = UNSET
+    tests_may_change: tuple[str, ...] | UnsetType = UNSET
 
 
 class BaselineTerms(_Terms, frozen=True, kw_only=True):

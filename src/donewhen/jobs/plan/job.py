@@ -63,6 +63,13 @@ class Job:
     outputs: tuple[str, ...]
     verification_evidence: tuple[str, ...]
     inputs: tuple[str, ...]
+    work: tuple[str, ...] | None
+    """The work area: what may change besides the outputs. None if the plan does not say."""
+    present: tuple[str, ...]
+    """Files that git ignores and that checks need."""
+    prepare: tuple[str, ...]
+    """Commands that build what the checks need, before they run."""
+    tests_may_change: tuple[str, ...]
     truth_mode: TruthMode
     truth_checks: tuple[str, ...]
     truth_required_commands: tuple[str, ...]
@@ -127,6 +134,10 @@ def read_job(document: Document, path: Path, where: str) -> Job:
         outputs=get.texts("outputs", ("outputs/primary.md",)),
         verification_evidence=get.texts("verification_evidence", ("artifacts/verification.md",)),
         inputs=get.texts("inputs"),
+        work=get.texts("work") if "work" in document.fields else None,
+        present=get.texts("present"),
+        prepare=get.texts("prepare"),
+        tests_may_change=get.texts("tests_may_change"),
         truth_mode=get.choice("truth_mode", get_args(TruthMode), "strict"),
         truth_checks=_known_checks(get),
         truth_required_commands=get.texts("truth_required_commands"),

@@ -1,0 +1,114 @@
+"""The tests of the agreed tree: each command that runs tests runs once on it, without the work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from donewhen.foundation.cancellation import raise_if_cancelled
+from donewhen.foundation.secrets import redact_secrets
+from donewhen.jobs.contract.agreement import approval_policy, current_seal
+from donewhen.jobs.evidence.records import UnusableRecord, read_outcomes
+from donewhen.jobs.evidence.room_session import RoomSession
+from donewhen.jobs.evidence.store import EvidenceStore, evidence_store
+from donewhen.jobs.evidence.test_report import ReportedRun
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entries import Actor, Entry
+from donewhen.jobs.ledger.entry_content import Agreed, AgreedBaseline, BaselineRun
+from donewhen.jobs.record.writing import writing
+from donewhen.test_reports.junit import Outcome
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The outcomes of the agreed tests, or why they are not known."""
+
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    why: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is known that there are no tests."""
+        return not self.outcomes and not self.why
+
+
+def baseline_of(
+    session: RoomSession, argv: Sequence[str], evidence: str, environment: Mapping[str, str], timeout: float, by: Actor
+) -> Baseline:
+    """The baseline of a command: the recorded one for this tree, or else it is run now and recorded."""
+    known = _recorded(session, evidence)
+    if known is not None:
+        return known
+    run = session.run_agreed(argv, environment, timeout)
+    raise_if_cancelled()
+    store = evidence_store(session.workspace)
+    baseline = recorded_baseline(store, run)
+    data: dict[str, Any] = {
+        "what": "baseline",
+        "evidence": evidence,
+        "tree": tree_name(session),
+        "settled": True,
+        "passed": True,
+        "tests": baseline.tests,
+        "outcomes": baseline.outcomes,
+        "told": baseline.why or None,
+    }
+    with writing(session.workspace, session.job.path, session.job.id) as plan:
+        plan.append("ran", data, Approval(by))
+    return _read(store, baseline)
+
+
+def recorded_baseline(store: EvidenceStore, run: ReportedRun) -> AgreedBaseline:
+    """Store the tests of a run on the agreed tree."""
+    if run.report is None or not run.report.has_tests:
+        # Without a report there may be no tests, or it could not run at all.
+        if run.result.ending == "exited" and run.result.exit_code in _NO_TESTS:
+            return AgreedBaseline(outcomes=store.put_json({}), tests=0)
+        why = run.problem or f"it ended with exit status {run.result.exit_code} and without a test report"
+        if run.result.ending == "timed_out":
+            why = "it timed out"
+        return AgreedBaseline(outcomes=None, tests=0, why=redact_secrets(why))
+    outcomes = {redact_secrets(name): outcome for name, outcome in run.report.outcomes.items()}
+    return AgreedBaseline(outcomes=store.put_json(outcomes), tests=len(outcomes))
+
+
+def tree_name(session: RoomSession) -> str:
+    """What names the agreed files of a session: a commit, or the name of a list."""
+    return session.reading.commit or session.reading.basis.tree.list or ""
+
+
+_NO_TESTS = (4, 5)
+
+
+def _recorded(session: RoomSession, evidence: str) -> Baseline | None:
+    entries = session.workspace.ledger.read(session.job.id).entries
+    store = evidence_store(session.workspace)
+    if session.reading.upstream is None:
+        whole = session.job.path == session.workspace.project_file
+        seal = current_seal(session.job.id, entries, None if whole else approval_policy(session.workspace))
+        agreed = seal.entry.content if seal is not None else None
+        if isinstance(agreed, Agreed) and evidence in agreed.baselines:
+            return _usable(store, agreed.baselines[evidence])
+    entry = next((entry for entry in reversed(entries) if _is_baseline(entry, evidence, tree_name(session))), None)
+    if entry is None:
+        return None
+    run = entry.read_as(BaselineRun)
+    return _usable(store, AgreedBaseline(outcomes=run.outcomes, tests=run.tests, why=run.told or ""))
+
+
+def _usable(store: EvidenceStore, baseline: AgreedBaseline) -> Baseline | None:
+    """A recorded baseline; None if its outcomes are not on this machine, so that it has to be run again."""
+    if baseline.outcomes is not None and isinstance(read_outcomes(store, baseline.outcomes), UnusableRecord):
+        return None
+    return _read(store, baseline)
+
+
+def _read(store: EvidenceStore, baseline: AgreedBaseline) -> Baseline:
+    outcomes = read_outcomes(store, baseline.outcomes) if baseline.outcomes is not None else {}
+    return Baseline({} if isinstance(outcomes, UnusableRecord) else outcomes, baseline.why)
+
+
+def _is_baseline(entry: Entry, evidence: str, tree: str) -> bool:
+    run = entry.content
+    return isinstance(run, BaselineRun) and run.evidence == evidence and run.tree == tree

@@ -1,0 +1,96 @@
+"""Runs a command in the rooms of a job, compares its tests with the agreed ones, and decides on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from donewhen.jobs.evidence.baselines import Baseline, baseline_of
+from donewhen.jobs.evidence.conditions import RunConditions
+from donewhen.jobs.evidence.room_session import RoomSession
+from donewhen.jobs.evidence.test_report import ReportedRun, reports_tests
+from donewhen.jobs.evidence.two_runs import Decision, RoomOutcome, TestLoss, compare_outcomes, decide, tests_of
+from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.ledger.entry_content import RoomRun
+from donewhen.jobs.room.reading import RoomReading
+from donewhen.test_reports.junit import Outcome
+
+_MAX_NAMES = 200
+
+
+@dataclass(frozen=True)
+class CheckedRun:
+    """A command that was run as evidence, and what it shows."""
+
+    shown: ReportedRun
+    """The run whose output and report are kept."""
+    passed: bool
+    settled: bool = True
+    """Whether the files stayed the same meanwhile."""
+    changed: tuple[str, ...] = ()
+    why: str = ""
+    room: RoomRun | None = None
+    runs: tuple[ReportedRun, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        return sum(run.result.seconds for run in self.runs or (self.shown,))
+
+
+def run_in_rooms(
+    session: RoomSession, argv: Sequence[str], evidence: str, before: RunConditions, timeout: float, by: Actor
+) -> CheckedRun:
+    """Run a command on the agreed files with the work and, if the agent has changed others, on everything as it is."""
+    reading = session.reading
+    first = session.run_first(argv, before.environment, timeout)
+    second = session.run_second(argv, before.environment, timeout) if reading.plan.two_runs else None
+    written = session.written()
+    baseline = None
+    if reports_tests(argv) or (first.report is not None and first.report.has_tests):
+        baseline = baseline_of(session, argv, evidence, before.environment, timeout, by)
+    loss = _loss(reading, baseline, first, second)
+    outcome = RoomOutcome(first, second, written, loss)
+    decision = decide(reading.plan, outcome, no_agreed_tests=baseline is not None and baseline.is_empty)
+    shown = second if second is not None and (first.passed or decision.failed_in == "whole") else first
+    declared = [*before.inputs.files] if before.inputs.declared else None
+    settled = session.is_still(declared)
+    runs = (first,) if second is None else (first, second)
+    return CheckedRun(shown, decision.passed, settled, (), decision.why, _record(reading, decision, loss, runs), runs)
+
+
+def _record(reading: RoomReading, decision: Decision, loss: TestLoss, runs: Sequence[ReportedRun]) -> RoomRun:
+    plan = reading.plan
+    return RoomRun(
+        tree=reading.basis.hash,
+        commit=reading.commit,
+        runs=len(runs),
+        outside=[change.name for change in plan.outside][:_MAX_NAMES],
+        tests=[change.name for change in plan.tests][:_MAX_NAMES],
+        left_out=[*reading.disk.leading_out, *reading.disk.unreadable][:_MAX_NAMES],
+        needs=decision.needs,
+        failed_in=decision.failed_in,
+        lost=[*loss.lost][:_MAX_NAMES],
+        skipped=[*loss.skipped][:_MAX_NAMES],
+        renamed=dict(loss.renamed),
+        before=loss.before,
+        now=loss.now,
+        provisional=reading.upstream is not None and reading.upstream.provisional,
+    )
+
+
+def _loss(reading: RoomReading, baseline: Baseline | None, first: ReportedRun, second: ReportedRun | None) -> TestLoss:
+    """The agreed tests that don't pass any more, without those that a person allowed to change."""
+    if baseline is None or not baseline.outcomes:
+        return TestLoss()
+    plan = reading.plan
+    free = {change.name for change in plan.changes if change.name in plan.accepted}
+    free |= {name for name in reading.agreed.files if reading.area.tests_may_change(name)}
+    dropped = set(tests_of(baseline.outcomes, free)) if free else set()
+    before = {test: outcome for test, outcome in baseline.outcomes.items() if test not in dropped}
+    outcomes: list[Mapping[str, Outcome] | None] = [
+        None if run is None or run.report is None else run.report.outcomes for run in (first, second)
+    ]
+    if first.report is None and second is None:
+        outcomes[0] = {}
+    renamed: dict[str, str] = {}
+    return compare_outcomes(before, outcomes[0], outcomes[1], renamed)

@@ -1,0 +1,150 @@
+"""Lays out the files of a room in a folder, and puts them back after a command has written there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from donewhen.foundation.git_objects import LINK, PROGRAM, TreeFile, folders_of
+from donewhen.jobs.room.blobs import Blobs
+from donewhen.jobs.room.disk_tree import read_file
+from donewhen.jobs.room.room_plan import Tree
+
+_READ_ONLY = {PROGRAM: 0o555}
+_WRITABLE = {PROGRAM: 0o755}
+
+
+def lay_out(folder: Path, tree: Tree, blobs: Blobs, *, writable: Callable[[str], bool]) -> None:
+    """Write files into a folder that lacks them. Agreed files are read-only: a check that writes to one fails."""
+    for inner in sorted(folders_of(tree)):
+        os.makedirs(f"{folder}/{inner}", exist_ok=True)  # noqa: PTH103 - thousands of them
+    _write(str(folder), list(tree.items()), blobs, writable)
+
+
+def close_for_writing(folder: Path, names: Iterable[str], tree: Tree, writable: Callable[[str], bool]) -> None:
+    """Make files that git has written read-only, as ``lay_out`` does."""
+    for name in names:
+        if tree[name].mode != LINK and not writable(name):
+            os.chmod(f"{folder}/{name}", _READ_ONLY.get(tree[name].mode, 0o444))  # noqa: PTH101
+
+
+def remove_unknown(folder: Path, tree: Tree, kept: Iterable[str]) -> None:
+    """Remove what is not in the tree. ``kept`` are names that are not part of it, such as links to environments."""
+    _remove_unknown(str(folder), tree, frozenset(kept))
+
+
+def remove_files(folder: Path, names: Iterable[str]) -> None:
+    """Remove files, links or folders with these names."""
+    for name in names:
+        _remove(f"{folder}/{name}")
+
+
+def changed_files(folder: Path, tree: Tree) -> list[str]:
+    """The files of a tree that don't have their content in a folder any more."""
+    return [name for name, file in tree.items() if not _is_same(str(folder), name, file)]
+
+
+def remove_room(folder: Path) -> None:
+    """Remove a folder with everything in it, also what a command has made unreadable."""
+
+    def retry(function: Callable[[str], object], path: str, _: object) -> None:
+        with suppress(OSError):
+            os.chmod(Path(path).parent, 0o700)  # noqa: PTH101
+            os.chmod(path, 0o700)  # noqa: PTH101
+            function(path)
+
+    shutil.rmtree(folder, onerror=retry)
+
+
+def _write(folder: str, files: list[tuple[str, TreeFile]], blobs: Blobs, writable: Callable[[str], bool]) -> None:
+    contents = blobs.contents([(name, file.blob) for name, file in files])
+    for (name, file), content in zip(files, contents, strict=True):
+        path = f"{folder}/{name}"
+        if file.mode == LINK:
+            os.symlink(os.fsdecode(content), path)  # noqa: PTH211
+            continue
+        modes, default = (_WRITABLE, 0o644) if writable(name) else (_READ_ONLY, 0o444)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(path, flags, modes.get(file.mode, default))
+        try:
+            view = memoryview(content)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        finally:
+            os.close(descriptor)
+
+
+def _is_same(folder: str, name: str, file: TreeFile) -> bool:
+    try:
+        now = read_file(folder, name, file.blob)
+    except OSError:
+        return False
+    return now is not None and now.blob == file.blob and (now.mode == LINK) == (file.mode == LINK)
+
+
+def _remove_unknown(folder: str, tree: Tree, kept: frozenset[str]) -> None:
+    folders = folders_of(tree)
+    level = [""]
+    while level:
+        following: list[str] = []
+        for inner in level:
+            for name, is_folder in _entries(folder, inner):
+                if name in kept:
+                    continue
+                if is_folder and (name in folders or any(other.startswith(f"{name}/") for other in kept)):
+                    following.append(name)
+                elif is_folder or name not in tree:
+                    _remove(f"{folder}/{name}")
+        level = following
+
+
+def _entries(folder: str, inner: str) -> Iterator[tuple[str, bool]]:
+    prefix = f"{inner}/" if inner else ""
+    with suppress(OSError):
+        os.chmod(f"{folder}/{inner}", 0o755)  # noqa: PTH101, S103 - a command may have closed it
+    with os.scandir(f"{folder}/{inner}") as entries:
+        found = [(f"{prefix}{entry.name}", entry.is_dir(follow_symlinks=False)) for entry in entries]
+    yield from found
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            remove_room(Path(path))
+        else:
+            os.unlink(path)  # noqa: PTH108
+
+
+def link_environments(folder: Path, top: Path, names: Iterable[str], taken: Mapping[str, object]) -> Iterator[str]:
+    """Link installed packages into a room, and yield the names. Links in `node_modules` that lead to the project's own
+    packages lead to those of the room."""
+    for name in names:
+        target, path = top / name, folder / name
+        if name in taken or not path.parent.is_dir() or os.path.lexists(path):
+            continue
+        if path.name == "node_modules":
+            path.mkdir()
+            _link_packages(target, path, top, folder)
+        else:
+            path.symlink_to(target)
+        yield name
+
+
+def _link_packages(source: Path, path: Path, top: Path, folder: Path) -> None:
+    with os.scandir(source) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        place = path / entry.name
+        if entry.is_symlink():
+            real = Path(os.path.realpath(entry.path))
+            own = real.is_relative_to(top) and "node_modules" not in real.relative_to(top).parts
+            place.symlink_to(folder / real.relative_to(top) if own else entry.path)
+        elif entry.name.startswith("@"):
+            place.mkdir()
+            _link_packages(Path(entry.path), place, top, folder)
+        else:
+            place.symlink_to(entry.path)

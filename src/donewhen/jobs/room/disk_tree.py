@@ -1,0 +1,177 @@
+"""The files of a project as they are on disk. Nothing of the repository's own `.git` decides what belongs to them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from donewhen.config.state_folder import FOLDER
+from donewhen.foundation.git_objects import FILE, LINK, PROGRAM, TreeFile, object_name
+
+_CHUNK = 1 << 20
+_CACHES = frozenset(
+    {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".coverage"}
+)
+_NEVER = frozenset({".git", FOLDER})
+_COMPILED = (".pyc", ".pyo")
+
+
+class DiskTree(NamedTuple):
+    """The files on disk."""
+
+    files: dict[str, TreeFile]
+    """The work tree, without ignored files and without those that donewhen writes."""
+    environments: tuple[str, ...] = ()
+    """Folders with installed packages: virtual environments and `node_modules`."""
+    leading_out: tuple[str, ...] = ()
+    """Links that lead out of the repository; they are left out."""
+    unreadable: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    """Ignored files and folders, which were left out."""
+
+
+IgnoredNames = Callable[[Sequence[str]], Collection[str]]
+"""Returns those of some names that are ignored; names of folders end with a slash."""
+
+
+def read_disk(
+    top: Path,
+    agreed: Mapping[str, TreeFile],
+    folders: Collection[str],
+    *,
+    ignored: IgnoredNames = lambda _: (),
+    is_generated: Callable[[str], bool] = lambda _: False,
+    wanted: Callable[[str], bool] = lambda _: False,
+    like: str = "",
+) -> DiskTree:
+    """Read the files below ``top``.
+
+    ``wanted`` names are read although they are ignored; ``like`` is the name of a git object, whose algorithm is used.
+    """
+    files: dict[str, TreeFile] = {}
+    environments: list[str] = []
+    leading_out: list[str] = []
+    unreadable: list[str] = []
+    left_out: list[str] = []
+    real_top = os.path.realpath(top)
+    level = [""]
+    while level:
+        following: list[str] = []
+        unknown: list[str] = []
+        found: list[tuple[str, str]] = []
+        for folder in level:
+            for name, kind in _entries(real_top, folder):
+                last = name.rpartition("/")[2]
+                if last in _NEVER or is_generated(name):
+                    continue
+                known = name in (folders if kind == "folder" else agreed)
+                if not known and kind == "folder" and _is_environment(f"{real_top}/{name}", last):
+                    environments.append(name)
+                    continue
+                if not known and (last in _CACHES or last.endswith(_COMPILED) or last.startswith(".donewhen-")):
+                    continue
+                if not known:
+                    unknown.append(f"{name}/" if kind == "folder" else name)
+                found.append((name, kind))
+        skipped = frozenset(ignored(unknown)) if unknown else frozenset()
+        for name, kind in found:
+            if (f"{name}/" if kind == "folder" else name) in skipped:
+                if kind == "folder":
+                    # An ignored folder may have agreed outputs, and nothing else is read in it.
+                    kept = [inner for inner in _all_below(real_top, name) if wanted(inner)]
+                    _add_files(real_top, kept, like, files, leading_out, unreadable)
+                    left_out.append(f"{name}/")
+                    continue
+                if not wanted(name):
+                    left_out.append(name)
+                    continue
+            if kind == "folder":
+                following.append(name)
+            else:
+                _add_files(real_top, [name], like, files, leading_out, unreadable)
+        level = following
+    return DiskTree(files, tuple(environments), tuple(leading_out), tuple(unreadable), tuple(left_out))
+
+
+def read_file(top: str, name: str, like: str) -> TreeFile | None:
+    """One file on disk; None if it is no regular file or link."""
+    path = f"{top}/{name}"
+    status = os.lstat(path)
+    if stat.S_ISLNK(status.st_mode):
+        return TreeFile(LINK, object_name(os.fsencode(os.readlink(path)), "blob", like))  # noqa: PTH115
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    mode = PROGRAM if status.st_mode & 0o100 else FILE
+    return TreeFile(mode, blob_of_file(path, like))
+
+
+def blob_of_file(path: str, like: str) -> str:
+    """The name that git would give a file's content, read in pieces."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        size = os.fstat(descriptor).st_size
+        hasher = hashlib.sha256() if len(like) == 64 else hashlib.sha1(usedforsecurity=False)
+        hasher.update(b"blob %d\0" % size)
+        while chunk := file.read(_CHUNK):
+            hasher.update(chunk)
+        return hasher.hexdigest()
+
+
+def leads_out(top: str, name: str) -> bool:
+    """Whether a link leads out of the repository, or would in a copy of it: its target is absolute."""
+    path = f"{top}/{name}"
+    if os.path.isabs(os.readlink(path)):  # noqa: PTH115, PTH117
+        return True
+    target = os.path.realpath(path)
+    return target != top and not target.startswith(f"{top}/")
+
+
+def _add_files(
+    top: str, names: Iterable[str], like: str, files: dict[str, TreeFile], leading_out: list[str], unreadable: list[str]
+) -> None:
+    for name in names:
+        try:
+            file = read_file(top, name, like)
+            if file is None:
+                # A pipe or a device is no work, and opening it could wait for ever.
+                unreadable.append(name)
+            elif file.mode == LINK and leads_out(top, name):
+                leading_out.append(name)
+            else:
+                files[name] = file
+        except FileNotFoundError:
+            continue
+        except OSError:
+            unreadable.append(name)
+
+
+def _entries(top: str, folder: str) -> Iterator[tuple[str, str]]:
+    """The entries of a folder by name, each with its kind: ``folder`` or ``file``."""
+    prefix = f"{folder}/" if folder else ""
+    try:
+        with os.scandir(f"{top}/{folder}") as entries:
+            for entry in entries:
+                yield f"{prefix}{entry.name}", "folder" if entry.is_dir(follow_symlinks=False) else "file"
+    except OSError:
+        return
+
+
+def _all_below(top: str, folder: str) -> Iterator[str]:
+    level = [folder]
+    while level:
+        following: list[str] = []
+        for inner in level:
+            for name, kind in _entries(top, inner):
+                if kind == "folder":
+                    following.append(name)
+                else:
+                    yield name
+        level = following
+
+
+def _is_environment(path: str, last: str) -> bool:
+    return last == "node_modules" or os.path.lexists(f"{path}/pyvenv.cfg")

@@ -1,0 +1,220 @@
+"""The work area of a job: what may come from the agent, and what in it stays as agreed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Literal
+
+from donewhen.jobs.room.judging_names import (
+    DEPENDENCY_FILES,
+    TEST_PATTERNS,
+    NamedFile,
+    is_settings,
+    is_test,
+    module_files,
+)
+from donewhen.jobs.room.names import is_pattern, matches_pattern
+
+Kind = Literal["work", "tests", "judges", "outside"]
+"""What a changed file is: work, a test, something else that judges, or a file outside the work area."""
+
+_ROOT_FOLDERS = ("src", "lib", "python")
+_CODE = (".py", ".pyi", ".so", ".pyd", ".pyc", ".pyo")
+
+
+@dataclass(frozen=True)
+class WorkArea:
+    """What may come from the agent. Names are relative to the repository."""
+
+    inside: str
+    """The project's folder in the repository, with a trailing slash; empty if it is the repository."""
+    patterns: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    """Agreed outputs and the files that file checks read; a pattern does not cover what lies below."""
+    may_change: tuple[str, ...] = ()
+    """Tests that were agreed to change."""
+
+    def has(self, name: str) -> bool:
+        """Whether a file lies in the area."""
+        return any(matches_pattern(name, pattern) for pattern in self.patterns) or self._is_output(name)
+
+    def is_named_output(self, name: str) -> bool:
+        """Whether a file is itself an agreed output, not one of those that a pattern covers."""
+        return any(not is_pattern(output) and matches_pattern(name, output, below=False) for output in self.outputs)
+
+    def tests_may_change(self, name: str) -> bool:
+        return any(matches_pattern(name, pattern) for pattern in self.may_change)
+
+    def names_folder(self, folder: str) -> bool:
+        """Whether a pattern says this folder or file itself, so that a person agreed to it by its name."""
+        wanted = folder.rstrip("/").split("/")
+        return any(pattern.split("/")[: len(wanted)] == wanted for pattern in (*self.patterns, *self.outputs))
+
+    def _is_output(self, name: str) -> bool:
+        return any(matches_pattern(name, output, below=False) for output in self.outputs)
+
+
+@dataclass(frozen=True)
+class JudgingFiles:
+    """What judges the work: of a tree, and of the checks of a job."""
+
+    inside: str
+    named: frozenset[str] = frozenset()
+    """Files that checks name, relative to the repository."""
+    named_folders: frozenset[str] = frozenset()
+    """Folders of such files; what lies directly in them judges, too."""
+    collected: frozenset[str] = frozenset()
+    """Files from which the agreed test run collected tests."""
+    test_patterns: tuple[str, ...] = TEST_PATTERNS
+    import_roots: frozenset[str] = frozenset()
+    """Folders from which modules are imported, with a trailing slash; empty for the repository."""
+    installed: frozenset[str] = frozenset()
+    """Top-level names that installed packages have."""
+    agreed_names: Collection[str] = field(default=(), repr=False)
+    agreed_folders: Collection[str] = field(default=(), repr=False)
+
+    def kind_of(self, name: str, area: WorkArea) -> Kind:
+        """What a changed or new file is; ``name`` is its name in the agreed tree, or where it would lie in it."""
+        if area.is_named_output(name):
+            return "work"
+        if not area.has(name):
+            return "outside"
+        if area.tests_may_change(name):
+            return "work"
+        if self.is_test(name):
+            return "tests"
+        if is_settings(_below_named(name, area)):
+            return "judges"
+        if name in self.named and name in self.agreed_names:
+            return "judges"
+        if name.rpartition("/")[0] in self.named_folders:
+            return "judges"
+        return "outside" if self._takes_over(name, area) else "work"
+
+    def is_test(self, name: str) -> bool:
+        return name in self.collected or is_test(name.removeprefix(self.inside), self.test_patterns)
+
+    def _takes_over(self, name: str, area: WorkArea) -> bool:
+        """Whether a new file adds a top-level module, which could be imported instead of an agreed or installed one."""
+        if not name.endswith(_CODE):
+            return False
+        for root in self.import_roots:
+            if not name.startswith(root):
+                continue
+            first, inner, _ = name.removeprefix(root).partition("/")
+            if f"{root}{first}" in (self.agreed_folders if inner else self.agreed_names):
+                continue
+            module = first.partition(".")[0]
+            taken = module in sys.stdlib_module_names or module in self.installed or module in _FRAMEWORK
+            if taken or (module.isidentifier() and not area.names_folder(f"{root}{first}")):
+                return True
+        return False
+
+
+_FRAMEWORK = frozenset(
+    {
+        "pytest",
+        "_pytest",
+        "pluggy",
+        "iniconfig",
+        "packaging",
+        "pygments",
+        "unittest2",
+        "nose",
+        "sitecustomize",
+        "usercustomize",
+    }
+)
+
+
+def _below_named(name: str, area: WorkArea) -> str:
+    """A name without the folders that a pattern names: a person who agrees to `/.github/**` agrees to hidden files."""
+    best = ""
+    for pattern in area.patterns:
+        literal: list[str] = []
+        for part in pattern.split("/"):
+            if is_pattern(part):
+                break
+            literal.append(part)
+        prefix = "/".join(literal)
+        if prefix and (name == prefix or name.startswith(f"{prefix}/")) and len(prefix) > len(best):
+            best = prefix
+    if name == best:
+        return ""
+    return name.removeprefix(f"{best}/") if best else name
+
+
+def judging_files(
+    inside: str,
+    agreed: Mapping[str, object],
+    folders: Collection[str],
+    commands: Iterable[Sequence[NamedFile]],
+    *,
+    collected: Iterable[str] = (),
+    test_patterns: Sequence[str] = (),
+    installed: Iterable[str] = (),
+) -> JudgingFiles:
+    """What judges, for these agreed files and checks."""
+    roots = {inside, "", *(f"{inside}{folder}/" for folder in _ROOT_FOLDERS if f"{inside}{folder}" in folders)}
+    named: set[str] = set()
+    named_folders: set[str] = set()
+    for file in (file for files in commands for file in files):
+        for name in _in_repository(inside, file, roots):
+            named.add(name)
+            if name in agreed and file.whole_folder:
+                folder = name.rpartition("/")[0]
+                named_folders.add(folder)
+                roots.add(f"{folder}/" if folder else "")
+    # The project's own folder has everything in it; what lies there is in the area only if its name was agreed to.
+    named_folders -= {inside.rstrip("/"), ""}
+    return JudgingFiles(
+        inside,
+        frozenset(named),
+        frozenset(named_folders),
+        frozenset(collected),
+        (*TEST_PATTERNS, *test_patterns),
+        frozenset(roots),
+        frozenset(installed),
+        agreed.keys(),
+        folders,
+    )
+
+
+def _in_repository(inside: str, file: NamedFile, roots: Iterable[str]) -> Iterator[str]:
+    if file.module:
+        yield from module_files(file.name, roots)
+        return
+    name = os.path.normpath(f"{inside}{file.name}")
+    if not name.startswith(".."):
+        yield name
+
+
+def area_of(
+    inside: str, job_folder: str, work: Iterable[str], outputs: Iterable[str], may_change: Iterable[str] = ()
+) -> WorkArea:
+    """The work area of a job, from the paths in its plan; ``job_folder`` is relative to the project."""
+
+    def place(path: str) -> str:
+        return in_repository(inside, job_folder, path)
+
+    return WorkArea(inside, tuple(map(place, work)), tuple(map(place, outputs)), tuple(map(place, may_change)))
+
+
+def in_repository(inside: str, job_folder: str, path: str) -> str:
+    """A path of a plan as a name in the repository: `//` is the repository, `/` the project, else the job's folder."""
+    if path.startswith("//"):
+        name = path.lstrip("/")
+    elif path.startswith("/"):
+        name = f"{inside}{path.lstrip('/')}"
+    else:
+        name = f"{inside}{job_folder}/{path}"
+    return str(PurePosixPath(name))
+
+
+def is_dependency_file(name: str) -> bool:
+    """Whether a file is a manifest, in which the dependencies are work."""
+    return name.rpartition("/")[2].casefold() in DEPENDENCY_FILES
