@@ -9,19 +9,26 @@ from __future__ import annotations
 import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from donewhen.cli._output import Output
-from donewhen.foundation.plain_text import plain_text
+from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.plain_text import join_limited, one_line, plain_text
 from donewhen.jobs.contract.terms import Terms, TermsChange, split_criterion_term
+from donewhen.jobs.evidence.requirements import requirements_of
 from donewhen.jobs.ledger.terms_content import plain_terms
+from donewhen.jobs.lifecycle.agreeing import FullProposal
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.own_commands import checking_commands, own_command
+from donewhen.test_reports.test_runners import runner_of
 
 _MARKS = {"added": ("+", "green"), "tightened": ("▲", "green"), "loosened": ("▼", "red"), "removed": ("-", "red")}
 _BAR, _CHECK = "│ ", "└ checked by: "
 _PERSON = "a person"
 _CHANGE = len("- removed   criteria: ")
 _WIDTH, _MIN_WIDTH = 100, 40
+_MAX_NAMES = 8
 
 
 def show_terms(output: Output, terms: Terms) -> None:
@@ -50,6 +57,38 @@ def show_changes(output: Output, changes: Iterable[TermsChange], place: Callable
             message = " → ".join(part for part in (change.before, change.after) if part is not None)
             output.say(f"    {mark} {change.kind.ljust(9)} {change.field}: {message}", fg=color)
         output.say(f"      {place(change)}", dim=True)
+
+
+def show_files(output: Output, found: FullProposal) -> None:
+    """Print which files may change, and what is known about the files and tests as they are."""
+    if not isinstance(found.terms.plan, Job):
+        return
+    area = found.terms.plan
+    patterns = [*(area.work or ()), *area.outputs]
+    output.say(f"{found.terms.chain}  may change: {', '.join(patterns)}; everything else is judged as it is now")
+    now = found.now
+    if now.judged_inside:
+        output.say(f"    ! stays as it is although it is in the work area: {_names(now.judged_inside)}", fg="yellow")
+    if now.begun:
+        output.say(f"    ! counts as work that has begun: {_names(now.begun)}", fg="yellow")
+    if now.ahead:
+        output.say(f"    ! differs from the branch on the server: {_names(now.ahead)}", fg="yellow")
+    for name, baseline in found.baselines.items():
+        counted = f"{baseline.tests} tests" if baseline.tests else baseline.why or "no tests yet"
+        output.say(f"    tests now: {counted} in `{name}`")
+    for requirement in _runs(area):
+        runner = runner_of(requirement)
+        if runner.unknown:
+            output.say(f"    ! {runner.unknown}", fg="yellow")
+
+
+def _runs(job: Job) -> Iterator[Sequence[str]]:
+    with suppress(DonewhenError):
+        yield from (found.check.argv for found in requirements_of(job) if found.check.kind == "run")
+
+
+def _names(names: Sequence[str]) -> str:
+    return join_limited([one_line(name, 100) for name in names], _MAX_NAMES)
 
 
 def _criteria(terms: Sequence[str], commands: Sequence[str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.board.views import update_views
+from donewhen.jobs.lifecycle.agreeing import propose_work_areas
 from donewhen.jobs.plan.creating import DEFAULT_OUTPUTS, add_job
 from donewhen.jobs.plan.criteria import criterion_item
 from donewhen.jobs.plan.job import STAKES, Stakes
@@ -42,6 +43,12 @@ from donewhen.jobs.plan.job import STAKES, Stakes
     metavar="PATH",
     help="A file, folder or pattern that the job depends on (default: everything that git tracks).",
 )
+@click.option(
+    "--work",
+    multiple=True,
+    metavar="PATTERN",
+    help="What the job may change besides its outputs, such as '/src/shop/**' (default: packages, docs and tests).",
+)
 @click.option("--depends-on", multiple=True, metavar="JOB", help="A job that must be done first.")
 @click.option("--stakes", type=click.Choice(STAKES), default="normal", show_default=True, help="How much is at stake.")
 @click.option("--workstream", metavar="NAME", help="The workstream of the job; created if it does not exist.")
@@ -55,6 +62,7 @@ def command(
     commands: tuple[str, ...],
     outputs: tuple[str, ...],
     inputs: tuple[str, ...],
+    work: tuple[str, ...],
     depends_on: tuple[str, ...],
     stakes: Stakes,
     workstream: str | None,
@@ -78,10 +86,14 @@ def command(
         commands=commands,
         criteria=[criterion_item(text, "--criterion") for text in criteria],
         workstream=workstream,
+        work=work or None,
     )
+    (job,) = propose_work_areas(workspace, [job])
     update_views(workspace, job)
     output.say(f"{job.id}  {job.title}", bold=True)
     output.say(f"  {workspace.where(job.path)}")
+    area = ", ".join([*(job.work or ()), *job.outputs])
+    output.say(f"  may change: {area}; everything else is judged as it is when it is agreed")
     next_step = f"donewhen agree {job.id}" if criteria else "write its acceptance criteria, then: donewhen agree"
     output.say(f"  next: {next_step}", dim=True)
-    return output.finish(ExitCode.PASS, {"job": job.id, "path": workspace.where(job.path)})
+    return output.finish(ExitCode.PASS, {"job": job.id, "path": workspace.where(job.path), "work": [*(job.work or ())]})

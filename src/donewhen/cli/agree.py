@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -16,14 +17,16 @@ from donewhen.cli._jobs import (
     uncounted_finding,
 )
 from donewhen.cli._output import Finding, Output
-from donewhen.cli._terms import show_changes, show_terms
-from donewhen.foundation.errors import DonewhenError, ExitCode
+from donewhen.cli._terms import show_changes, show_files, show_terms
+from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.jobs.board.views import rebuild_views
-from donewhen.jobs.contract.agreeing import AgreementProposal, agree, agreement_proposals, seal_tightened_terms
+from donewhen.jobs.contract.agreeing import AgreementProposal, agreement_proposals, seal_tightened_terms
 from donewhen.jobs.contract.agreement_notes import agreement_notes
 from donewhen.jobs.judge.missions import unread_judge_rules
-from donewhen.jobs.ledger.approval import unproved_actor
-from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.ledger.approval import is_at_terminal, unproved_actor
+from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
+from donewhen.jobs.lifecycle.accepting import AcceptedKind, accept_changes, open_changes
+from donewhen.jobs.lifecycle.agreeing import agree_fully, full_proposals, propose_work_areas, tree_problems
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -31,21 +34,36 @@ from donewhen.jobs.plan.workspace import Workspace
 @click.command()
 @click.argument("jobs", nargs=-1, metavar="[JOB]...")
 @click.option("--notes", default="", help="A note to store with the agreement.")
+@click.option("--no-baseline", is_flag=True, help="Agree even if the tests of a command can't be run now.")
+@click.option("--work", "accept", flag_value="work", help="Accept the changed files outside the work area of one JOB.")
+@click.option("--tests", "accept", flag_value="tests", help="Accept the changed tests of one JOB.")
 @approver_options
 @project_option
 @common_options
 @click.pass_obj
 def command(
-    output: Output, jobs: tuple[str, ...], notes: str, key: Path | None, ci: bool, project: Path | None
+    output: Output,
+    jobs: tuple[str, ...],
+    notes: str,
+    no_baseline: bool,
+    accept: AcceptedKind | None,
+    key: Path | None,
+    ci: bool,
+    project: Path | None,
 ) -> ExitCode:
     """Seal what done means: for the given JOBs, or for everything that is not agreed yet.
 
     Shows the terms (or the changes since the last agreement) and asks you to type a word. After that, terms can be
     tightened freely; loosening them needs a new agreement.
+
+    The files are agreed to as they are now, too: whatever lies outside of the work area is checked as it is now. With
+    --work or --tests, accepts changes that a job has made there.
     """
     workspace = find_project(project)
+    if accept is not None:
+        return _accept(output, workspace, jobs, accept, notes, key, ci)
     refused: list[Finding] = []
-    chosen = _chosen(workspace, jobs, refused)
+    chosen = [*propose_work_areas(workspace, _chosen(workspace, jobs, refused))]
     open_proposals = [proposal for proposal in agreement_proposals(workspace, chosen) if _is_open(proposal)]
     ready = [proposal for proposal in open_proposals if not proposal.problems and proposal.agreement.state != "agreed"]
     tightened = [
@@ -61,6 +79,21 @@ def command(
         output.say(f"{len(sealed)} tightened agreement(s) sealed; this needs no approval.")
     for proposal in ready:
         _show(output, proposal)
+    asked = key is not None or ci or is_at_terminal()
+    with output.progress("Reading the files …") as progress:
+        full = full_proposals(
+            workspace, ready, baselines=asked, on_progress=lambda name: progress(f"Running the agreed tests: {name}")
+        )
+    unready = {found.terms.chain for found in full if any(tree_problems(found))}
+    refused += [
+        Finding(problem.code, problem.message, problem.where, "Commit them first, then: donewhen agree")
+        for found in full
+        for problem in tree_problems(found)
+    ]
+    full = tuple(found for found in full if found.terms.chain not in unready)
+    ready = [found.terms for found in full]
+    for found in full:
+        show_files(output, found)
     refused += [
         Finding(problem.code, problem.message, problem.where, "Fix it, then: donewhen agree")
         for proposal in open_proposals
@@ -75,10 +108,13 @@ def command(
     for name, keys in unread_judge_rules(workspace, judged).items():
         message = f"its model can't read {', '.join(keys)}, so a person decides where they might change the verdict"
         output.say(f"! judge:{name}: {message}", fg="yellow")
+    unknown = {name: why for found in full for name, why in found.unknown_tests.items()}
+    if unknown and not no_baseline and asked and not _agreed_without(output, unknown, key=key, ci=ci):
+        return _without_baseline(output, unknown)
     approval = ask_for_approval(output, "agree to this", key=key, ci=ci)
     if approval is None:
         return not_confirmed(output, "Nothing was agreed.", FindingCode.NOT_AGREED)
-    entries = {proposal.chain: agree(workspace, proposal, approval, notes=notes) for proposal in ready}
+    entries = {found.terms.chain: agree_fully(workspace, found, approval, notes=notes) for found in full}
     rebuild_views(workspace)
     after = {proposal.chain: proposal.agreement.state for proposal in agreement_proposals(workspace, chosen)}
     for name in entries:
@@ -109,6 +145,63 @@ def _chosen(workspace: Workspace, names: tuple[str, ...], findings: list[Finding
         except DonewhenError as error:
             findings.append(Finding.of(error))
     return found
+
+
+def _agreed_without(output: Output, unknown: Mapping[str, str], *, key: Path | None, ci: bool) -> bool:
+    """Ask whether to agree although the tests of some commands are not known; without a terminal, the answer is no."""
+    if key is not None or ci:
+        return False
+    for name, why in unknown.items():
+        output.note(f"`{name}` can't be run now: {why}. Lost tests would not be noticed.")
+    typed: str = click.prompt("Type yes to agree without a baseline", default="", show_default=False, err=True)
+    return typed.strip().casefold() == "yes"
+
+
+def _without_baseline(output: Output, unknown: Mapping[str, str]) -> ExitCode:
+    code = FindingCode.NO_BASELINE
+    findings = [
+        Finding(code, f"`{name}` can't be run on the agreed files: {why}.", next=FINDINGS[code].next_step)
+        for name, why in unknown.items()
+    ]
+    for finding in findings:
+        output.say(f"✗ {finding.message}", fg="red")
+    output.say("Nothing was agreed.", bold=True)
+    output.say(f"  next: {FINDINGS[code].next_step}", dim=True)
+    return output.finish(ExitCode.GATE_FAILED, {"agreed": []}, findings)
+
+
+def _accept(
+    output: Output,
+    workspace: Workspace,
+    jobs: tuple[str, ...],
+    what: AcceptedKind,
+    reason: str,
+    key: Path | None,
+    ci: bool,
+) -> ExitCode:
+    """Accept changes outside the work area, or of tests."""
+    if len(jobs) != 1:
+        raise UsageError(f"Name the one job whose changes you accept: donewhen agree JOB --{what}")
+    job = workspace.job(jobs[0])
+    changes = open_changes(workspace, job, what)
+    if not changes.files:
+        output.say(f"{job.id} has no changes to accept.", bold=True)
+        return output.finish(ExitCode.PASS, {"accepted": []})
+    output.say(f"{job.id}  {job.title}", bold=True)
+    for line in changes.diff.splitlines() or [*changes.files]:
+        output.say(f"    {line}", fg={"+": "green", "-": "red"}.get(line[:1]))
+    approval = ask_for_approval(output, f"accept {len(changes.files)} changed file(s)", key=key, ci=ci)
+    if approval is None:
+        return not_confirmed(output, "Nothing was accepted.", FindingCode.NOT_AGREED)
+    record = accept_changes(workspace, job, changes, reason, approval)
+    data = {"accepted": [*changes.files] if record.counts else [], "entry": record.entry.hash}
+    if not record.counts:
+        finding = uncounted_finding(approval.by, "approval", f"A person has to run: donewhen agree {job.id} --{what}")
+        output.say(finding.message, fg="yellow")
+        return output.finish(ExitCode.GATE_FAILED, data, [finding])
+    output.say(f"{job.id}: {len(changes.files)} changed file(s) accepted", fg="green")
+    output.say(f"  next: donewhen complete {job.id}", dim=True)
+    return output.finish(ExitCode.PASS, data)
 
 
 def _is_open(proposal: AgreementProposal) -> bool:

@@ -47,7 +47,7 @@ STATES: dict[StateWord, str] = {
     "waiting": "A job that this one depends on is not done.",
     "ready": "The job is agreed and can start.",
     "no_longer_done": "The job was done, but its completion is no longer valid.",
-    "needs_person": "Only a person's decision on a judge's verdict is missing.",
+    "needs_person": "Only a person's decision is missing: on a judge's verdict, or on changes outside the work area.",
     "completable": "All gates are open.",
     "in_progress": "The job was started, and something is missing, or nothing was evaluated since.",
 }
@@ -78,6 +78,9 @@ _CONTEXT_CODES = frozenset(
 )
 """Reasons that are known without an evaluation, so that a recorded evaluation does not decide about them."""
 
+FOR_PERSON = frozenset({GateCode.NEEDS_HUMAN, GateCode.OUTSIDE_WORK_AREA, GateCode.TESTS_CHANGED})
+"""Reasons that only a person can decide about."""
+
 _PAUSES: Mapping[str, StateWord] = {"block": "blocked", "ask": "asked", "dispute": "disputed"}
 _FIXED: frozenset[StateWord] = frozenset({"record_broken", "tampered", "cancelled"})
 """States that no other job and no agreement can change."""
@@ -89,6 +92,8 @@ _STEPS: Mapping[str, str] = {
     GateCode.CRITERION_NOT_SHOWN: "donewhen run {job}",
     GateCode.COMMAND_NOT_PASSED: "donewhen run {job}",
     GateCode.NEEDS_HUMAN: "donewhen review",
+    GateCode.OUTSIDE_WORK_AREA: "donewhen review",
+    GateCode.TESTS_CHANGED: "donewhen review",
     GateCode.SCORE_TOO_LOW: "donewhen reward {job} --explain",
     GateCode.GATE_ERROR: "DONEWHEN_DEBUG=1 donewhen next {job}",
     GateCode.RECORD_BROKEN: "donewhen audit",
@@ -215,12 +220,13 @@ def _state_of_work(job: str, known: KnownState) -> JobState:
     if not closed:
         return JobState("no_longer_done" if known.invalid else "completable", None, f"donewhen complete {job}")
     if waits_for_person(closed):
-        return JobState("needs_person", GateCode.NEEDS_HUMAN, step_for(GateCode.NEEDS_HUMAN, job))
+        code = next(code for code in closed if code in FOR_PERSON)
+        return JobState("needs_person", code, step_for(code, job))
     # The command of the first closed gate is more exact, but other reasons may have come first in the evaluation.
     step = known.next if len(closed) == len(known.closed) else None
     return JobState(word, closed[0], step or step_for(closed[0], job))
 
 
 def waits_for_person(codes: Sequence[str]) -> bool:
-    """Whether only a person's decision on an undecided judge's verdict is missing."""
-    return GateCode.NEEDS_HUMAN in codes and {*codes} <= {GateCode.NEEDS_HUMAN, GateCode.SCORE_TOO_LOW}
+    """Whether only a person's decision is missing: on an undecided judge's verdict, or on changes outside the work."""
+    return bool(FOR_PERSON.intersection(codes)) and {*codes} <= {*FOR_PERSON, GateCode.SCORE_TOO_LOW}

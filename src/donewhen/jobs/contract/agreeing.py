@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from donewhen.config.agent_runtimes import PROJECT_HOOK_FILES
 from donewhen.config.loader import CONFIG_FILE
@@ -39,7 +41,7 @@ from donewhen.jobs.contract.terms import (
 )
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.entries import Actor, Entry
-from donewhen.jobs.ledger.entry_content import Agreed, Completed, EntryContent, Started
+from donewhen.jobs.ledger.entry_content import Agreed, AgreedBaseline, AgreedTree, Completed, EntryContent, Started
 from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job, Project
@@ -88,13 +90,32 @@ def agreement_proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[Agre
     return tuple(proposals)
 
 
-def agree(workspace: Workspace, proposal: AgreementProposal, approval: Approval, *, notes: str = "") -> Entry:
-    """Seal the proposed terms, if they are still current. An agreement by an agent is recorded without effect."""
+def agree(
+    workspace: Workspace,
+    proposal: AgreementProposal,
+    approval: Approval,
+    *,
+    notes: str = "",
+    tree: AgreedTree | None = None,
+    baselines: Mapping[str, AgreedBaseline] | None = None,
+) -> Entry:
+    """Seal the proposed terms, if they are still current. An agreement by an agent is recorded without effect.
+
+    ``tree`` is the files that were agreed to with them; without it, checks run in the work tree. ``agree_to_job`` in
+    ``lifecycle/agreeing.py`` finds it out.
+    """
     with operation(workspace):
-        return _agree(workspace, proposal, approval, notes)
+        return _agree(workspace, proposal, approval, notes, tree, baselines or {})
 
 
-def _agree(workspace: Workspace, proposal: AgreementProposal, approval: Approval, notes: str) -> Entry:
+def _agree(
+    workspace: Workspace,
+    proposal: AgreementProposal,
+    approval: Approval,
+    notes: str,
+    tree: AgreedTree | None,
+    baselines: Mapping[str, AgreedBaseline],
+) -> Entry:
     policy = approval_policy(workspace)
     with writing(workspace, proposal.plan.path, proposal.chain) as plan:
         # What does not count now must not start to count if the policy changes later.
@@ -103,6 +124,10 @@ def _agree(workspace: Workspace, proposal: AgreementProposal, approval: Approval
         data["hash"] = terms_hash(proposal.agreement.terms)
         if notes:
             data["notes"] = notes
+        if tree is not None:
+            data["tree"] = msgspec.to_builtins(tree)
+        if baselines:
+            data["baselines"] = msgspec.to_builtins(dict(baselines))
         begun = any(_has_begun(entry.content) for entry in plan.entries)
         if how == "agreed" and not begun and isinstance(proposal.plan, Job) and proposal.plan.status == "planned":
             # Outputs that exist before the start are not this job's work.

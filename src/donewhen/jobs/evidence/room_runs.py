@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from donewhen.jobs.evidence.baselines import Baseline, baseline_of
 from donewhen.jobs.evidence.conditions import RunConditions
-from donewhen.jobs.evidence.room_session import RoomSession
+from donewhen.jobs.evidence.room_session import PrepareFailedError, RoomSession
 from donewhen.jobs.evidence.test_report import ReportedRun, reports_tests
 from donewhen.jobs.evidence.two_runs import Decision, RoomOutcome, TestLoss, compare_outcomes, decide, tests_of
 from donewhen.jobs.ledger.entries import Actor
@@ -42,20 +42,33 @@ def run_in_rooms(
 ) -> CheckedRun:
     """Run a command on the agreed files with the work and, if the agent has changed others, on everything as it is."""
     reading = session.reading
-    first = session.run_first(argv, before.environment, timeout)
-    second = session.run_second(argv, before.environment, timeout) if reading.plan.two_runs else None
+    try:
+        first = session.run_first(argv, before.environment, timeout)
+        second = session.run_second(argv, before.environment, timeout) if reading.plan.two_runs else None
+    except PrepareFailedError as error:
+        return CheckedRun(error.run, passed=False, why=error.message)
     written = session.written()
     baseline = None
     if reports_tests(argv) or (first.report is not None and first.report.has_tests):
         baseline = baseline_of(session, argv, evidence, before.environment, timeout, by)
-    loss = _loss(reading, baseline, first, second)
-    outcome = RoomOutcome(first, second, written, loss)
+    before_work = _agreed_outcomes(reading, baseline)
+    outcome = RoomOutcome(
+        first,
+        second,
+        written,
+        first_loss=_loss(before_work, first),
+        second_loss=TestLoss()
+        if second is None
+        else _loss(before_work, second, _renamed(reading, before_work, second)),
+    )
     decision = decide(reading.plan, outcome, no_agreed_tests=baseline is not None and baseline.is_empty)
     shown = second if second is not None and (first.passed or decision.failed_in == "whole") else first
     declared = [*before.inputs.files] if before.inputs.declared else None
     settled = session.is_still(declared)
     runs = (first,) if second is None else (first, second)
-    return CheckedRun(shown, decision.passed, settled, (), decision.why, _record(reading, decision, loss, runs), runs)
+    return CheckedRun(
+        shown, decision.passed, settled, (), decision.why, _record(reading, decision, outcome.loss, runs), runs
+    )
 
 
 def _record(reading: RoomReading, decision: Decision, loss: TestLoss, runs: Sequence[ReportedRun]) -> RoomRun:
@@ -78,19 +91,22 @@ def _record(reading: RoomReading, decision: Decision, loss: TestLoss, runs: Sequ
     )
 
 
-def _loss(reading: RoomReading, baseline: Baseline | None, first: ReportedRun, second: ReportedRun | None) -> TestLoss:
-    """The agreed tests that don't pass any more, without those that a person allowed to change."""
+def _agreed_outcomes(reading: RoomReading, baseline: Baseline | None) -> Mapping[str, Outcome]:
+    """The outcomes of the agreed tests, without those that a person allowed to change."""
     if baseline is None or not baseline.outcomes:
-        return TestLoss()
+        return {}
     plan = reading.plan
     free = {change.name for change in plan.changes if change.name in plan.accepted}
     free |= {name for name in reading.agreed.files if reading.area.tests_may_change(name)}
     dropped = set(tests_of(baseline.outcomes, free)) if free else set()
-    before = {test: outcome for test, outcome in baseline.outcomes.items() if test not in dropped}
-    outcomes: list[Mapping[str, Outcome] | None] = [
-        None if run is None or run.report is None else run.report.outcomes for run in (first, second)
-    ]
-    if first.report is None and second is None:
-        outcomes[0] = {}
-    renamed: dict[str, str] = {}
-    return compare_outcomes(before, outcomes[0], outcomes[1], renamed)
+    return {test: outcome for test, outcome in baseline.outcomes.items() if test not in dropped}
+
+
+def _loss(before: Mapping[str, Outcome], run: ReportedRun, renamed: Mapping[str, str] | None = None) -> TestLoss:
+    if not before:
+        return TestLoss()
+    return compare_outcomes(before, None if run.report is None else run.report.outcomes, renamed)
+
+
+def _renamed(reading: RoomReading, before: Mapping[str, Outcome], run: ReportedRun) -> Mapping[str, str]:
+    return {}

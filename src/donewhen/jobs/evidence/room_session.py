@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,6 +17,7 @@ from donewhen.jobs.evidence.test_report import ReportedRun, run_with_report
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.snapshot import snapshot_of
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.room.basis import RoomBasis
 from donewhen.jobs.room.blobs import DiskBlobs, SeveralBlobs, StoredBlobs
 from donewhen.jobs.room.building import changed_files
 from donewhen.jobs.room.disk_tree import read_disk
@@ -24,6 +26,14 @@ from donewhen.jobs.room.reading import RoomReading, read_rooms
 from donewhen.jobs.room.room_environment import program_in_room, room_environment, write_startup
 from donewhen.jobs.room.room_plan import Tree
 from donewhen.jobs.room.rooms import Room, RoomError, room_folder
+
+
+class PrepareFailedError(RoomError):
+    """An agreed command that builds what the checks need has failed."""
+
+    def __init__(self, argv: Sequence[str], run: ReportedRun) -> None:
+        super().__init__(f"the prepare command `{shlex.join(argv)}` failed with exit status {run.result.exit_code}")
+        self.run = run
 
 
 @dataclass
@@ -122,11 +132,7 @@ class RoomSession:
                 )
             raise_if_cancelled()
             if not run.result.succeeded:
-                ending = "\n".join(run.result.output.strip().splitlines()[-5:])
-                raise RoomError(
-                    f"The prepare command `{' '.join(argv)}` failed with exit status {run.result.exit_code}: {ending}",
-                    next_step="Fix the work so that it builds, or have a person agree to another command.",
-                )
+                raise PrepareFailedError(argv, run)
         self._keep_built(room)
 
     def _keep_built(self, room: Room) -> None:
@@ -155,14 +161,18 @@ _OPEN: ContextVar[RoomSession | None] = ContextVar("donewhen_rooms", default=Non
 
 
 @contextmanager
-def room_session(workspace: Workspace, job: Job) -> Iterator[RoomSession | None]:
-    """The rooms of a job; None if its checks run in the work tree. Inside another session of the same job, that one."""
+def room_session(workspace: Workspace, job: Job, *, basis: RoomBasis | None = None) -> Iterator[RoomSession | None]:
+    """The rooms of a job; None if its checks run in the work tree. Inside another session of the same job, that one.
+
+    ``basis`` is what the rooms are made of, if not the job's agreement.
+    """
     current = _OPEN.get()
-    if current is not None and current.job.path == job.path and current.workspace.root == workspace.root:
+    same = current is not None and current.job.path == job.path and current.workspace.root == workspace.root
+    if current is not None and same and basis is None:
         yield current
         return
     with ExitStack() as stack:
-        reading = stack.enter_context(read_rooms(snapshot_of(workspace), job, fetch=True))
+        reading = stack.enter_context(read_rooms(snapshot_of(workspace), job, basis=basis, fetch=True))
         if reading is None:
             yield None
             return

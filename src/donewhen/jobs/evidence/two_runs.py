@@ -33,6 +33,9 @@ class TestLoss:
     before: int = 0
     now: int = 0
 
+    def __bool__(self) -> bool:
+        return bool(self.lost or self.skipped)
+
 
 @dataclass(frozen=True)
 class RoomOutcome:
@@ -42,7 +45,13 @@ class RoomOutcome:
     second: ReportedRun | None
     written: tuple[str, ...] = ()
     """Agreed files that the command has changed, which makes the run worthless."""
-    loss: TestLoss = TestLoss()
+    first_loss: TestLoss = TestLoss()
+    second_loss: TestLoss = TestLoss()
+
+    @property
+    def loss(self) -> TestLoss:
+        """The tests that are lost in what would be merged."""
+        return self.first_loss if self.second is None else self.second_loss
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,9 @@ def decide(plan: RoomPlan, outcome: RoomOutcome, *, no_agreed_tests: bool = Fals
     first, second = outcome.first.passed, outcome.second.passed if outcome.second is not None else None
     if not first and no_agreed_tests and second and outcome.first.result.exit_code in _NO_TESTS:
         first = True
+    if second is not None and not outcome.second_loss:
+        # Tests that are lost only among the agreed ones are a matter of the changes, too.
+        first = first and not outcome.first_loss
     if first and second is not False:
         return Decision(True)
     if second:
@@ -75,23 +87,19 @@ def decide(plan: RoomPlan, outcome: RoomOutcome, *, no_agreed_tests: bool = Fals
     return Decision(False, "", "agreed" if second is None else "whole")
 
 
-def compare_outcomes(
-    before: Outcomes, first: Outcomes | None, second: Outcomes | None, renamed: Mapping[str, str]
-) -> TestLoss:
-    """The tests that passed before and don't now, in one of the runs; an id of a renamed test is looked up by its new
-    name in the second run. None as outcomes means that there was no such run."""
+def compare_outcomes(before: Outcomes, now: Outcomes | None, renamed: Mapping[str, str] | None = None) -> TestLoss:
+    """The tests that passed before, and are missing or skipped now; a renamed test is looked up by its new name."""
+    names = renamed or {}
+    found = now or {}
     passed = [test for test, outcome in before.items() if outcome == "passed"]
-    lost: dict[str, None] = {}
-    skipped: dict[str, None] = {}
-    for run, names in ((first, {}), (second, renamed)):
-        for test in passed if run is not None else ():
-            outcome = run.get(names.get(test, test)) if run is not None else None
-            if outcome is None:
-                lost[test] = None
-            elif outcome == "skipped":
-                skipped[test] = None
-    last = second if second is not None else first
-    return TestLoss(tuple(lost), tuple(skipped), dict(renamed), len(passed), len(last or {}))
+    outcomes = {test: found.get(names.get(test, test)) for test in passed}
+    return TestLoss(
+        lost=tuple(test for test, outcome in outcomes.items() if outcome is None),
+        skipped=tuple(test for test, outcome in outcomes.items() if outcome == "skipped"),
+        renamed={test: name for test, name in names.items() if test in outcomes},
+        before=len(passed),
+        now=len(found),
+    )
 
 
 def is_test_of(test: str, name: str) -> bool:

@@ -45,7 +45,7 @@ class Evaluation(NamedTuple):
 
     @property
     def waits_for_person(self) -> bool:
-        """Whether only a person's decision on an undecided judge's verdict is missing."""
+        """Whether only a person's decision is missing."""
         return waits_for_person([reason.code for reason in self.reasons])
 
     @property

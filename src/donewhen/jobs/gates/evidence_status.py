@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Literal, NamedTuple
 
 from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.errors import DonewhenError, UsageError
+from donewhen.foundation.git import GitError
 from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.decisions import Decision, DecisionRecord, decide
-from donewhen.jobs.contract.inputs import Manifest, input_manifest, locate_path, matching_paths, result_manifest
+from donewhen.jobs.contract.inputs import Manifest, locate_path, matching_paths, result_manifest
 from donewhen.jobs.evidence.commands import (
     EvidenceRun,
     evidence_store,
@@ -21,21 +22,27 @@ from donewhen.jobs.evidence.commands import (
     run_as_evidence,
     run_conditions,
 )
+from donewhen.jobs.evidence.conditions import evidence_inputs
 from donewhen.jobs.evidence.failures import failure_text
 from donewhen.jobs.evidence.file_checks import file_state
 from donewhen.jobs.evidence.records import FileHashes, UnusableRecord, read_command, read_file_hashes
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirement_for, requirements_of
+from donewhen.jobs.evidence.room_session import room_session
 from donewhen.jobs.judge.person_overrides import has_override, newest_override, subject_of
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.entry_content import CommandRun, FileCheck, JudgeRun, Overridden, SignedOff
 from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.room.agreed_tree import MissingCommitError
+from donewhen.jobs.room.blobs import MissingContentError
 
 State = Literal["passed", "failed", "stale", "missing", "asserted", "needs_human"]
 
 _WORST: tuple[State, ...] = ("failed", "missing", "stale", "needs_human", "asserted", "passed")
+CHANGED_MEANWHILE = "its inputs changed while it ran"
 _JUDGE_LAST = "the other checks must pass first"
 _ANSWERED = "answered by the gates of this job"
 _MAX_LISTED = 5
@@ -48,6 +55,8 @@ class EvidenceStatus(NamedTuple):
     state: State
     why: tuple[str, ...] = ()
     entry: Entry | None = None
+    code: GateCode | None = None
+    """The reason code, if the state alone does not say it."""
 
 
 def evidence_statuses(workspace: Workspace, job: Job) -> tuple[EvidenceStatus, ...]:
@@ -57,7 +66,7 @@ def evidence_statuses(workspace: Workspace, job: Job) -> tuple[EvidenceStatus, .
     requirements = requirements_of(job)
     # The inputs of commands can be a whole tree, so they are read only if there is a command.
     commands = any(requirement.check.kind == "run" for requirement in requirements)
-    inputs = input_manifest(workspace, job) if commands else Manifest({}, declared=True)
+    inputs = _current_inputs(workspace, job) if commands else Manifest({}, declared=True)
     statuses = [_check_status(workspace, job, requirement, entries, policy, inputs) for requirement in requirements]
     verified = [status for status in statuses if status.requirement.name == VERIFICATION]
     statuses = [
@@ -72,6 +81,13 @@ def evidence_statuses(workspace: Workspace, job: Job) -> tuple[EvidenceStatus, .
         else status
         for status in statuses
     )
+
+
+def _current_inputs(workspace: Workspace, job: Job) -> Manifest | DonewhenError:
+    try:
+        return evidence_inputs(workspace, job)
+    except (GitError, MissingCommitError, MissingContentError) as error:
+        return error
 
 
 def asserted_evidence(workspace: Workspace, job: Job) -> tuple[str, ...]:
@@ -100,8 +116,15 @@ def collect_evidence(
     """
     runs: dict[str, EvidenceRun] = {}
     results: list[tuple[Requirement, EvidenceRun]] = []
-    for requirement in (only,) if only is not None else requirements_of(job):
-        if requirement.check.kind in ("run", "file"):
+    requirements = [
+        requirement
+        for requirement in ((only,) if only is not None else requirements_of(job))
+        if requirement.check.kind in ("run", "file")
+    ]
+    # All commands are judged on the same bytes, in rooms that are laid out once.
+    commands = any(requirement.check.kind == "run" for requirement in requirements)
+    with room_session(workspace, job) if commands else nullcontext():
+        for requirement in requirements:
             on_progress(requirement)
             with suppress(*((CommandNotRunnableError,) if lenient else ())):
                 if requirement.evidence not in runs:
@@ -167,7 +190,12 @@ def _run_check(workspace: Workspace, job: Job, requirement: Requirement, by: Act
 
 
 def _check_status(
-    workspace: Workspace, job: Job, requirement: Requirement, entries: Sequence[Entry], policy: Policy, inputs: Manifest
+    workspace: Workspace,
+    job: Job,
+    requirement: Requirement,
+    entries: Sequence[Entry],
+    policy: Policy,
+    inputs: Manifest | DonewhenError,
 ) -> EvidenceStatus:
     match requirement.check.kind:
         case "run":
@@ -183,8 +211,10 @@ def _check_status(
 
 
 def _command_status(
-    workspace: Workspace, job: Job, requirement: Requirement, entry: Entry | None, inputs: Manifest
+    workspace: Workspace, job: Job, requirement: Requirement, entry: Entry | None, inputs: Manifest | DonewhenError
 ) -> EvidenceStatus:
+    if isinstance(inputs, DonewhenError):
+        return EvidenceStatus(requirement, "stale", (str(inputs),), entry)
     if entry is None:
         return EvidenceStatus(requirement, "missing", ("it was never run",))
     try:
@@ -193,7 +223,7 @@ def _command_status(
         return EvidenceStatus(requirement, "stale", (str(error),), entry)
     run = entry.read_as(CommandRun)
     if not run.settled:
-        return EvidenceStatus(requirement, "stale", ("its inputs changed while it ran",), entry)
+        return EvidenceStatus(requirement, "stale", (CHANGED_MEANWHILE,), entry)
     reasons = tuple(
         reason
         for part in now.parts.differing(run.parts)
@@ -201,7 +231,12 @@ def _command_status(
     )
     if reasons:
         return EvidenceStatus(requirement, "stale", reasons, entry)
-    return EvidenceStatus(requirement, "passed", (), entry) if run.passed else _failed(requirement, entry, run)
+    if run.passed:
+        return EvidenceStatus(requirement, "passed", (), entry)
+    if run.room is not None and run.room.needs:
+        code = GateCode(run.room.needs)
+        return EvidenceStatus(requirement, "needs_human", (failure_text(run),), entry, code)
+    return _failed(requirement, entry, run)
 
 
 def _file_status(workspace: Workspace, job: Job, requirement: Requirement, entry: Entry | None) -> EvidenceStatus:
@@ -330,9 +365,9 @@ def _failed(requirement: Requirement, entry: Entry, run: CommandRun | FileCheck)
 
 def _verification_status(status: EvidenceStatus, verified: Sequence[EvidenceStatus]) -> EvidenceStatus:
     """Give a criterion without a check the worst state of the job's verification commands."""
-    states: list[State] = [command.state for command in verified]
-    worst = min(states, key=_WORST.index)
-    return status._replace(state=worst, why=() if worst == "passed" else ("it depends on the job's verification",))
+    worst = min(verified, key=lambda command: _WORST.index(command.state))
+    why = () if worst.state == "passed" else ("it depends on the job's verification",)
+    return status._replace(state=worst.state, why=why, code=worst.code)
 
 
 def _change_reasons(
@@ -354,6 +389,8 @@ def _change_reasons(
             return [f"the environment changed: {', '.join(names)}"]
         case "executable":
             return ["the program itself changed"]
+        case "room":
+            return ["what was agreed, or accepted by a person, changed since"]
         case _:
             return ["the command changed"]
 

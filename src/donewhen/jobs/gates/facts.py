@@ -22,7 +22,7 @@ from donewhen.jobs.gates.suites import SuiteFact, suites_of
 from donewhen.jobs.issues.mirror_status import MirrorFact, mirror_fact
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.entries import Chain, Entry
-from donewhen.jobs.ledger.entry_content import Agreed, Files, Ran, Started
+from donewhen.jobs.ledger.entry_content import Agreed, BaselineRun, Files, Ran, Started
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.lessons.lesson_use import LessonFact, lesson_fact
 from donewhen.jobs.plan.criteria import markdown_sections
@@ -273,7 +273,11 @@ def _count_runs(entries: Sequence[Entry], started: Entry | None, statuses: Seque
     """Count the successful runs since the start, and the earlier ones that are still valid evidence."""
     since = started.seq if started is not None else 0
     valid = {status.entry.seq for status in statuses if status.entry is not None and status.state == "passed"}
-    runs = (entry for entry in entries if isinstance(entry.content, Ran) and entry.content.passed)
+    runs = (
+        entry
+        for entry in entries
+        if isinstance(entry.content, Ran) and entry.content.passed and not isinstance(entry.content, BaselineRun)
+    )
     return sum(entry.seq > since or entry.seq in valid for entry in runs)
 
 

@@ -53,7 +53,8 @@ def _criterion_reasons(facts: Facts) -> Iterator[GateReason]:
         yield GateReason(GateCode.CRITERIA_ABSENT, f"{facts.job.id} has {found} acceptance criteria.", facts.where)
     for status in facts.evidence:
         if status.requirement.name != VERIFICATION and status.state != "passed":
-            yield GateReason(CRITERION_CODES[status.state], status_sentence(status), _where(facts, status))
+            code = status.code or CRITERION_CODES[status.state]
+            yield GateReason(code, status_sentence(status), _where(facts, status))
 
 
 def _test_suite_reasons(facts: Facts) -> Iterator[GateReason]:
@@ -80,7 +81,8 @@ def _exists_nonempty(facts: Facts) -> Iterator[GateReason]:
 def _freshness(facts: Facts) -> Iterator[GateReason]:
     for status in facts.evidence:
         if status.state == "stale":
-            code = GateCode.COMMAND_NOT_PASSED if status.requirement.name == VERIFICATION else GateCode.CRITERION_STALE
+            is_command = status.requirement.name == VERIFICATION
+            code = GateCode.COMMAND_NOT_PASSED if is_command else GateCode.CRITERION_STALE
             yield GateReason(code, status_sentence(status), _where(facts, status))
     for name in facts.upstream_changed:
         yield GateReason(GateCode.UPSTREAM_CHANGED, f"{name} changed after the job was started.", facts.where)
@@ -105,7 +107,8 @@ def _lesson_captured(facts: Facts) -> Iterator[GateReason]:
 def _commands_passed(facts: Facts) -> Iterator[GateReason]:
     for status in facts.evidence:
         if status.requirement.name == VERIFICATION and status.state != "passed":
-            yield GateReason(GateCode.COMMAND_NOT_PASSED, status_sentence(status), _where(facts, status))
+            code = status.code or GateCode.COMMAND_NOT_PASSED
+            yield GateReason(code, status_sentence(status), _where(facts, status))
 
 
 def _consistent(facts: Facts) -> Iterator[GateReason]:

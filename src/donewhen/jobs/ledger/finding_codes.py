@@ -23,6 +23,8 @@ class FindingCode(StrEnum):
     OUTPUT_UNUSABLE = "output_unusable"
     HIDDEN_CHARACTER = "hidden_character"
     MISSION_MISSING = "mission_missing"
+    UNCOMMITTED = "uncommitted"
+    NO_BASELINE = "no_baseline"
     NOT_SHOWN = "not_shown"
     EVIDENCE_FAILED = "evidence_failed"
     EVIDENCE_STALE = "evidence_stale"
@@ -114,6 +116,14 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.CRITERIA_MISSING: Reason(
         "The job has no acceptance criteria. Zero checks is never a pass.",
         "Write them under the heading Acceptance Criteria.",
+    ),
+    FindingCode.UNCOMMITTED: Reason(
+        "Files outside the work area differ from the last commit, so the agreed commit would not have them.",
+        "Commit them first, or add them to the job's work area; then: donewhen agree",
+    ),
+    FindingCode.NO_BASELINE: Reason(
+        "A command that runs tests could not be run on the agreed files, so lost tests would not be noticed.",
+        "Make it run, or agree without a baseline: donewhen agree --no-baseline",
     ),
     FindingCode.COMMAND: Reason(
         "A verification command can't be run without a shell.",

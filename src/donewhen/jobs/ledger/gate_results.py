@@ -41,6 +41,8 @@ class GateCode(StrEnum):
     RECORD_BROKEN = "record_broken"
     OTHER_VERSION = "other_version"
     NEEDS_HUMAN = "needs_human"
+    OUTSIDE_WORK_AREA = "outside_work_area"
+    TESTS_CHANGED = "tests_changed"
     SCORE_TOO_LOW = "score_too_low"
     GATE_ERROR = "gate_error"
 
@@ -158,6 +160,16 @@ GATE_REASONS: dict[GateCode, Reason] = {
     GateCode.NEEDS_HUMAN: Reason(
         "The judge's votes on a criterion disagree, so a person has to decide. The agent may stop until then.",
         "Have a person review it: donewhen review",
+    ),
+    GateCode.OUTSIDE_WORK_AREA: Reason(
+        "A check passes only with changes outside the agreed work area, so a person has to accept them. The agent may "
+        "stop until then.",
+        "Have a person review them: donewhen review. Or undo them, and keep to the work area.",
+    ),
+    GateCode.TESTS_CHANGED: Reason(
+        "A check passes only with the changed tests and not with the agreed ones, so a person has to accept them. The "
+        "agent may stop until then.",
+        "Have a person review them: donewhen review. Or make the work pass the agreed tests, too.",
     ),
     GateCode.SCORE_TOO_LOW: Reason(
         "The score is below the agreed target.", "See what is missing: donewhen reward JOB --explain"

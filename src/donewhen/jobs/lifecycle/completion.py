@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from donewhen.jobs.board.job_state import JobState
 from donewhen.jobs.board.validity import ValidityChecker
 from donewhen.jobs.board.views import open_jobs_on_dashboard, update_stale_views
@@ -14,12 +16,12 @@ from donewhen.jobs.contract.agreement import Agreement, approval_policy, project
 from donewhen.jobs.contract.inputs import declared_manifest, output_manifest, upstream_manifest
 from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.gates.evaluation import Evaluation, evaluate
-from donewhen.jobs.gates.evidence_status import collect_evidence
+from donewhen.jobs.gates.evidence_status import CHANGED_MEANWHILE, collect_evidence
 from donewhen.jobs.gates.facts import Facts, facts_of
 from donewhen.jobs.gates.job_view import completion_in, plan_note, state_of, why_no_longer_true
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.entries import Actor, Entry
-from donewhen.jobs.ledger.entry_content import Completed, Files, JudgeRun, Overridden
+from donewhen.jobs.ledger.entry_content import CommandRun, Completed, Files, JudgeRun, Overridden, Ran
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.lessons.lesson_recording import finish_interrupted_capture_if_possible
 from donewhen.jobs.lifecycle.invalidation import InvalidatedJob, invalidate_jobs
@@ -43,8 +45,10 @@ from donewhen.jobs.record.parents import (
 )
 from donewhen.jobs.record.projection import mismatches, rework_fields
 from donewhen.jobs.record.writing import Writing, operation, writing
+from donewhen.jobs.room.reading import read_rooms
 
 _NOT_ABOUT_WORK = frozenset({GateCode.BUDGET_EXCEEDED, GateCode.RECORD_BROKEN, GateCode.OTHER_VERSION})
+_MAX_TRIES = 2
 _DONE = JobState("done", None, "donewhen ready")
 
 
@@ -90,7 +94,13 @@ def _complete(workspace: Workspace, name: str, by: Actor, on_progress: Callable[
     if earlier is not None:
         return _repeat_completion(before, job, earlier, by, on_progress)
     seal_tightened_terms(before, job, by)
-    collect_evidence(before, job, by, on_progress=on_progress, lenient=True)
+    for _ in range(_MAX_TRIES):
+        runs = collect_evidence(before, job, by, on_progress=on_progress, lenient=True)
+        if all(run.entry.read_as(Ran).settled for _, run in runs):
+            break
+        # The files changed meanwhile: the verdict has to be about what is there.
+        before = snapshot_of(workspace.live)
+        job = before.job(job.id)
     with writing(workspace, job.path, job.id) as plan:
         seal_tightened_job(plan, by)
         job = plan.job
@@ -232,8 +242,21 @@ def _record_done(plan: Writing, facts: Facts, evaluation: Evaluation, by: Actor)
         "declared": dict(declared_manifest(workspace, job).files),
         "terms": facts.agreement.seal.hash if facts.agreement.seal else None,
         "truth_mode": job.truth_mode,
+        **_work_of(workspace, job, facts),
     }
     return _write_done(plan, data, evaluation_fields(evaluation, _DONE, workspace.now()), by)
+
+
+def _work_of(workspace: Workspace, job: Job, facts: Facts) -> dict[str, Any]:
+    """The files of the work that were judged, for the rooms of later jobs, and what the room was made of."""
+    with read_rooms(workspace, job) as reading:
+        if reading is None:
+            return {}
+        work = {change.name: change.blob for change in reading.plan.work}
+    runs = (status.entry.content for status in facts.evidence if status.entry is not None)
+    rooms = [run.room for run in runs if isinstance(run, CommandRun) and run.room is not None]
+    room = {"room": msgspec.to_builtins(rooms[-1])} if rooms else {}
+    return {"work": work, **room}
 
 
 def _write_done(plan: Writing, data: Mapping[str, Any], writes: Mapping[str, Value], by: Actor) -> Entry:
@@ -248,7 +271,8 @@ def _record_refusal(plan: Writing, facts: Facts, evaluation: Evaluation, by: Act
     # Not counted as an iteration: a gate that raised an error, a broken record, waiting for a person, a budget that is
     # already used up. None of them says something about the work.
     codes = {reason.code for reason in evaluation.reasons}
-    free = evaluation.broken or evaluation.waits_for_person or bool(codes & _NOT_ABOUT_WORK)
+    changing = any(status.why == (CHANGED_MEANWHILE,) for status in facts.evidence)
+    free = evaluation.broken or evaluation.waits_for_person or changing or bool(codes & _NOT_ABOUT_WORK)
     iteration = facts.history.iteration + (0 if free else 1)
     data: dict[str, Any] = {**evaluation_data(evaluation), **judges_of_criteria(facts)}
     if evaluation.waits_for_person:

@@ -65,6 +65,7 @@ class NewJob(NamedTuple):
     depends_on: Sequence[str] = ()
     outputs: Sequence[str] = DEFAULT_OUTPUTS
     inputs: Sequence[str] = ()
+    work: Sequence[str] | None = None
     commands: Sequence[str] = ()
     criteria: Sequence[str] = ()
     objective: str = ""
@@ -85,6 +86,7 @@ def add_job(
     commands: Sequence[str] = (),
     criteria: Sequence[str] = (),
     workstream: str | None = None,
+    work: Sequence[str] | None = None,
 ) -> Job:
     """Create a job. In the big form it goes into a workstream (by id or title), which is created if missing.
 
@@ -92,7 +94,7 @@ def add_job(
     """
     for command in commands:
         split_command(command)
-    new = NewJob(_checked_title(title), stakes, depends_on, outputs, inputs, commands, criteria)
+    new = NewJob(_checked_title(title), stakes, depends_on, outputs, inputs, work, commands, criteria)
     with workspace.locked(workspace.project_file):
         new = new._replace(depends_on=tuple(workspace.place(name).id for name in depends_on))
         with _job_maker(workspace, workstream) as make:
@@ -135,6 +137,7 @@ def _job_maker(workspace: Workspace, workstream: str | None) -> Iterator[Callabl
             depends_on=new.depends_on,
             outputs=new.outputs,
             inputs=new.inputs,
+            work=new.work,
             commands=new.commands,
             criteria=new.criteria,
             objective=new.objective,

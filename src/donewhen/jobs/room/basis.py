@@ -100,15 +100,21 @@ def basis_from_seal(
         return None
     if isinstance(agreed.terms, JobTerms) and agreed.terms.work is UNSET:
         return None
+    accepted = accepted_changes(job.id, entries, seal.entry.seq, policy)
+    # What was agreed to, not what was tightened since: an output that is added later is outside of the area.
+    return basis_for(workspace, job, agreed.tree, agreed.terms, accepted)
+
+
+def basis_for(workspace: Workspace, job: Job, tree: AgreedTree, terms: Terms, accepted: Mapping[str, str]) -> RoomBasis:
+    """The basis of a job with this agreement."""
     checks = [criterion.check for criterion in job.criteria if criterion.check is not None]
     commands = [check.argv for check in checks if check.kind == "run"]
     commands += [split_command(command) for command in checking_commands(job.truth_required_commands)]
     return RoomBasis(
-        tree=agreed.tree,
-        # What was agreed to, not what was tightened since: an output that is added later is outside of the area.
-        terms=agreed.terms,
+        tree=tree,
+        terms=terms,
         job_folder=workspace.where(job.folder),
-        accepted=accepted_changes(job.id, entries, seal.entry.seq, policy),
+        accepted=accepted,
         commands=tuple(commands),
         checked=tuple(check.path for check in checks if check.kind == "file" and check.path is not None),
         schemas=tuple(check.schema for check in checks if check.schema is not None),

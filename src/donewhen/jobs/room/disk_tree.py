@@ -175,3 +175,20 @@ def _all_below(top: str, folder: str) -> Iterator[str]:
 
 def _is_environment(path: str, last: str) -> bool:
     return last == "node_modules" or os.path.lexists(f"{path}/pyvenv.cfg")
+
+
+def read_names(top: Path, limit: int = 100_000) -> list[str]:
+    """The names of the files below a folder, without hidden folders, caches and installed packages."""
+    names: list[str] = []
+    level = [""]
+    while level and len(names) < limit:
+        following: list[str] = []
+        for folder in level:
+            for name, kind in _entries(str(top), folder):
+                last = name.rpartition("/")[2]
+                if kind != "folder":
+                    names.append(name)
+                elif not last.startswith(".") and last not in _CACHES and not _is_environment(f"{top}/{name}", last):
+                    following.append(name)
+        level = following
+    return names

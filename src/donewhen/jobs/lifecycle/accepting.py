@@ -1,0 +1,83 @@
+"""Accepting what a job has changed outside of its work area, or in its tests: with the content that was shown."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.contract.agreement import approval_policy
+from donewhen.jobs.contract.decisions import DecisionRecord
+from donewhen.jobs.ledger.approval import Approval, is_approval
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.writing import operation, writing
+from donewhen.jobs.room.reading import RoomReading, read_rooms
+from donewhen.jobs.room.room_plan import Change
+
+AcceptedKind = Literal["work", "tests"]
+_MAX_BYTES = 1 << 20
+_MAX_LINES = 2000
+
+
+@dataclass(frozen=True)
+class OpenChanges:
+    """Changes that a person has to decide about."""
+
+    what: AcceptedKind
+    files: Mapping[str, str]
+    """Names with the names of their contents; empty for a removed file."""
+    diff: str = field(default="", repr=False)
+
+
+def open_changes(workspace: Workspace, job: Job, what: AcceptedKind) -> OpenChanges:
+    """The changes of a job outside of its work area, or of tests, that nobody has accepted."""
+    with read_rooms(workspace, job) as reading:
+        if reading is None:
+            return OpenChanges(what, {})
+        changes = reading.plan.tests if what == "tests" else reading.plan.outside
+        lines = [line for change in changes for line in _diff(reading, change)]
+    if len(lines) > _MAX_LINES:
+        lines = [*lines[:_MAX_LINES], f"[… {len(lines) - _MAX_LINES} more lines]"]
+    return OpenChanges(what, {change.name: change.blob for change in changes}, "\n".join(lines))
+
+
+def accept_changes(
+    workspace: Workspace, job: Job, changes: OpenChanges, reason: str, approval: Approval
+) -> DecisionRecord:
+    """Record that these contents are accepted. By an agent, it has no effect."""
+    data = {
+        "decision": "accept_changes",
+        "reason": reason.strip(),
+        "value": {"what": changes.what, "files": dict(changes.files)},
+    }
+    with operation(workspace), writing(workspace, job.path, job.id) as plan:
+        policy = approval_policy(plan.snapshot)
+        entry = plan.append("decided", data, approval)
+    return DecisionRecord(entry, is_approval(entry, job.id, policy), {})
+
+
+def _diff(reading: RoomReading, change: Change) -> Iterator[str]:
+    old = reading.agreed.files.get(change.name)
+    before = _content(reading, change.name, "" if old is None else old.blob)
+    after = _content(reading, change.name, change.blob)
+    title = one_line(change.name, 300)
+    yield f"--- {title if old is not None else '(new file)'}"
+    yield f"+++ {title if change.blob else '(removed)'}"
+    texts = [_lines(content) for content in (before, after)]
+    if texts[0] is None or texts[1] is None:
+        yield f"[not a text, or too large to show, {change.blob[:12]}]"
+        return
+    yield from list(difflib.unified_diff(texts[0], texts[1], lineterm="", n=3))[2:]
+
+
+def _content(reading: RoomReading, name: str, blob: str) -> bytes:
+    return next(iter([*reading.blobs.contents([(name, blob)])])) if blob else b""
+
+
+def _lines(content: bytes) -> list[str] | None:
+    if len(content) > _MAX_BYTES or b"\0" in content:
+        return None
+    return content.decode("utf-8", "replace").splitlines()

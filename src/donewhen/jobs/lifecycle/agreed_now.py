@@ -1,0 +1,145 @@
+"""What would be agreed to besides the terms: the files as they are now, the work that has begun, and the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from donewhen.config.agent_runtimes import LOCAL_HOOK_FILES, PROJECT_HOOK_FILES
+from donewhen.config.loader import CONFIG_FILE
+from donewhen.foundation.cancellation import raise_if_cancelled
+from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.git import git
+from donewhen.foundation.process import CommandNotRunnableError
+from donewhen.jobs.contract.terms import job_terms, project_terms
+from donewhen.jobs.evidence.baselines import recorded_baseline
+from donewhen.jobs.evidence.commands import evidence_name, reports_tests
+from donewhen.jobs.evidence.conditions import command_environment
+from donewhen.jobs.evidence.requirements import requirements_of
+from donewhen.jobs.evidence.room_session import room_session
+from donewhen.jobs.evidence.store import evidence_store
+from donewhen.jobs.evidence.tree_diff import resolve_commit
+from donewhen.jobs.ledger.entry_content import AgreedBaseline, AgreedTree
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.room.agreed_tree import SHA256, Place, place_of, store_files
+from donewhen.jobs.room.basis import RoomBasis, basis_for
+from donewhen.jobs.room.disk_tree import read_disk
+from donewhen.jobs.room.judging_names import is_settings, is_test
+from donewhen.jobs.room.names import matches_pattern
+from donewhen.jobs.room.reading import RoomReading, read_rooms
+from donewhen.jobs.room.upstream import upstream_of
+
+
+@dataclass(frozen=True)
+class AgreedNow:
+    """The files that an agreement would be about."""
+
+    tree: AgreedTree
+    begun: tuple[str, ...] = ()
+    """Files in the work area that differ from the commit: work that has begun."""
+    uncommitted: tuple[str, ...] = ()
+    """Files outside of it that differ from the commit, so that the agreement can't be about them."""
+    ahead: tuple[str, ...] = ()
+    """Files outside of it that differ from the server's branch; those that judge come first."""
+    judged_inside: tuple[str, ...] = field(default=(), repr=False)
+    """Files in the work area that stay as they are agreed, because a check names them."""
+
+
+def agreed_now(workspace: Workspace, job: Job) -> AgreedNow:
+    """The files as they are now, for an agreement about a job, or about the project."""
+    place = place_of(workspace)
+    if not place.has_git:
+        return AgreedNow(_stored_tree(workspace, place))
+    commit = resolve_commit(place.top) or ""
+    tree = AgreedTree(commit=commit, upstream=upstream_of(place.top))
+    with read_rooms(workspace, job, basis=_basis(workspace, job, tree)) as reading:
+        if reading is None:  # pragma: no cover - a basis was given
+            return AgreedNow(tree)
+        present = _present(reading)
+        tree = AgreedTree(commit=commit, upstream=tree.upstream, present=present)
+        begun, uncommitted = [], []
+        for change in reading.plan.changes:
+            if change.kind in ("work", "tests") and reading.area.has(change.name):
+                begun.append(change.name)
+            elif change.name not in present and not _is_sealed_elsewhere(workspace, place, change.name):
+                uncommitted.append(change.name)
+        judged = [
+            name
+            for name in reading.agreed.files
+            if name in reading.judges.named and reading.area.has(name) and not reading.is_writable(name)
+        ]
+        ahead = _ahead_of_server(reading, tree) if tree.upstream is not None else ()
+    return AgreedNow(tree, tuple(begun), tuple(uncommitted), tuple(ahead), tuple(judged))
+
+
+def agreed_baselines(
+    workspace: Workspace,
+    job: Job,
+    tree: AgreedTree,
+    *,
+    known: dict[str, AgreedBaseline],
+    on_progress: Callable[[str], None] = lambda _: None,
+) -> dict[str, AgreedBaseline]:
+    """The tests of the agreed tree, for each command of the job that reports tests. Each distinct command runs once:
+    ``known`` has those that have run, and gets the others."""
+    commands = {
+        evidence_name(requirement.evidence): requirement.check.argv
+        for requirement in requirements_of(job)
+        if requirement.check.kind == "run" and reports_tests(requirement.check.argv)
+    }
+    missing = {name: argv for name, argv in commands.items() if name not in known}
+    if missing:
+        with room_session(workspace, job, basis=_basis(workspace, job, tree)) as session:
+            for name, argv in missing.items():
+                on_progress(name)
+                try:
+                    if session is None:  # pragma: no cover - a basis was given
+                        continue
+                    run = session.run_agreed(
+                        argv, command_environment(workspace), workspace.settings().jobs.command_timeout
+                    )
+                    raise_if_cancelled()
+                    known[name] = recorded_baseline(evidence_store(workspace), run)
+                except (CommandNotRunnableError, DonewhenError) as error:
+                    known[name] = AgreedBaseline(why=error.message)
+    return {name: known[name] for name in commands if name in known}
+
+
+def _basis(workspace: Workspace, job: Job, tree: AgreedTree) -> RoomBasis:
+    whole = job.path == workspace.project_file
+    terms = project_terms(workspace.project(), workspace.settings()) if whole else job_terms(job)
+    return basis_for(workspace, job, tree, terms, {})
+
+
+def _stored_tree(workspace: Workspace, place: Place) -> AgreedTree:
+    disk = read_disk(place.top, {}, (), is_generated=lambda name: place.is_generated(workspace, name), like=SHA256)
+    return AgreedTree(list=store_files(workspace, place, disk, SHA256))
+
+
+def _present(reading: RoomReading) -> dict[str, str | None]:
+    patterns = reading.basis.present(reading.agreed.place.inside)
+    return {
+        name: file.blob
+        for name, file in reading.disk.files.items()
+        if name not in reading.agreed.files and any(matches_pattern(name, pattern) for pattern in patterns)
+    }
+
+
+def _is_sealed_elsewhere(workspace: Workspace, place: Place, name: str) -> bool:
+    """Whether the project's own agreement seals a file, by what it says: settings, hooks and missions."""
+    inner = name.removeprefix(place.inside)
+    missions = f"{PurePosixPath(workspace.settings().judge.missions)}/"
+    return inner == CONFIG_FILE or inner.startswith(missions) or inner in (*PROJECT_HOOK_FILES, *LOCAL_HOOK_FILES)
+
+
+def _ahead_of_server(reading: RoomReading, tree: AgreedTree) -> Sequence[str]:
+    """The committed files outside the area that the server's branch does not have like this."""
+    top = reading.agreed.place.top
+    branch = tree.upstream.branch if tree.upstream is not None else ""
+    ref = git(top, "rev-parse", "--verify", "--quiet", f"refs/remotes/origin/{branch}^{{commit}}")
+    listed = git(top, "diff", "--name-only", "-z", "--no-renames", ref.decode().strip(), "HEAD") if ref else None
+    names = [name for name in (listed or b"").decode("utf-8", "surrogateescape").split("\0") if name]
+    outside = [name for name in names if name in reading.agreed.files and not reading.area.has(name)]
+    return sorted(outside, key=lambda name: (not (is_settings(name) or is_test(name)), name))

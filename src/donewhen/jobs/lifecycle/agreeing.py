@@ -1,0 +1,134 @@
+"""Agreeing to jobs: the terms, the files as they are, and the tests that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.plain_text import join_limited
+from donewhen.jobs.contract.agreeing import AgreementProposal, agree, agreement_proposals
+from donewhen.jobs.contract.agreement import AgreementProblem
+from donewhen.jobs.evidence.requirements import requirements_of
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entries import Entry
+from donewhen.jobs.ledger.entry_content import AgreedBaseline, AgreedTree
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.lifecycle.agreed_now import AgreedNow, agreed_baselines, agreed_now
+from donewhen.jobs.lifecycle.project_criteria import project_as_job
+from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.writing import writing
+from donewhen.jobs.room.judging_names import named_files
+from donewhen.jobs.room.proposing import project_names, propose_work_area
+
+_MAX_LISTED = 5
+
+
+@dataclass(frozen=True)
+class FullProposal:
+    """What a person is asked to agree to."""
+
+    terms: AgreementProposal
+    now: AgreedNow
+    baselines: dict[str, AgreedBaseline] = field(default_factory=dict)
+
+    @property
+    def unknown_tests(self) -> dict[str, str]:
+        """The commands whose tests could not be run in the agreed tree, and why."""
+        return {name: baseline.why for name, baseline in self.baselines.items() if baseline.why}
+
+
+def propose_work_areas(workspace: Workspace, jobs: Iterable[Job]) -> tuple[Job, ...]:
+    """Write a proposed work area into the plan of each of these jobs that has none and was never agreed to; return all
+    of them as they are then."""
+    proposed: list[Job] = []
+    names: tuple[str, ...] | None = None
+    for job in jobs:
+        if job.work is None and not any(entry.type == "agreed" for entry in workspace.ledger.read(job.id).entries):
+            names = project_names(workspace) if names is None else names
+            area = propose_work_area(names, named_by_checks(job))
+            with suppress(OSError), writing(workspace, job.path, job.id) as plan:
+                plan.write_fields({"work": list(area)})
+            job = workspace.job_at(job.path)
+        proposed.append(job)
+    return tuple(proposed)
+
+
+def named_by_checks(job: Job) -> frozenset[str]:
+    """The files that the commands of a job name."""
+    commands = []
+    with suppress(DonewhenError):
+        commands = [requirement.check.argv for requirement in requirements_of(job) if requirement.check.kind == "run"]
+    return frozenset(file.name for argv in commands for file in named_files(argv))
+
+
+def full_proposals(
+    workspace: Workspace,
+    proposals: Sequence[AgreementProposal],
+    *,
+    baselines: bool = True,
+    on_progress: Callable[[str], None] = lambda _: None,
+) -> tuple[FullProposal, ...]:
+    """Find out what else would be agreed to. With ``baselines``, each command that reports tests is run once."""
+    full: list[FullProposal] = []
+    # By the files that the tests are run on: jobs that are agreed together share them.
+    known: dict[str, dict[str, AgreedBaseline]] = {}
+    for proposal in proposals:
+        job = proposal.plan if isinstance(proposal.plan, Job) else project_as_job(proposal.plan)
+        if job is None:
+            full.append(FullProposal(proposal, AgreedNow(AgreedTree())))
+            continue
+        now = agreed_now(workspace, job)
+        if not isinstance(proposal.plan, Job):
+            # Its jobs make the changes.
+            now = replace(now, begun=(), uncommitted=(), ahead=())
+        found = FullProposal(proposal, now)
+        if baselines and not now.uncommitted and isinstance(proposal.plan, Job):
+            shared = known.setdefault(now.tree.commit or now.tree.list or "", {})
+            tests = agreed_baselines(workspace, job, now.tree, known=shared, on_progress=on_progress)
+            found = replace(found, baselines=tests)
+        full.append(found)
+    return tuple(full)
+
+
+def tree_problems(proposal: FullProposal) -> Iterator[AgreementProblem]:
+    """What of the files prevents agreeing."""
+    if proposal.now.uncommitted:
+        names = join_limited(proposal.now.uncommitted, _MAX_LISTED)
+        message = f"{len(proposal.now.uncommitted)} changed file(s) outside the work area are not committed: {names}."
+        yield AgreementProblem(FindingCode.UNCOMMITTED, message, proposal.terms.where)
+
+
+def agree_fully(workspace: Workspace, proposal: FullProposal, approval: Approval, *, notes: str = "") -> Entry:
+    """Seal the proposed terms with the files and tests that they are about."""
+    tree = proposal.now.tree
+    found = tree if tree.commit is not None or tree.list is not None else None
+    return agree(workspace, proposal.terms, approval, notes=notes, tree=found, baselines=proposal.baselines)
+
+
+def agree_to(
+    workspace: Workspace,
+    jobs: Iterable[Job],
+    approval: Approval,
+    *,
+    notes: str = "",
+    on_progress: Callable[[str], None] = lambda _: None,
+) -> tuple[Entry, ...]:
+    """Agree to the project and these jobs as they are now: what `donewhen agree` does, without questions.
+
+    Raise DonewhenError if something prevents it.
+    """
+    entries: list[Entry] = []
+    proposals = [
+        proposal
+        for proposal in agreement_proposals(workspace, propose_work_areas(workspace, jobs))
+        if proposal.agreement.state != "agreed"
+    ]
+    for proposal in full_proposals(workspace, proposals, on_progress=on_progress):
+        problems = [*proposal.terms.problems, *tree_problems(proposal)]
+        if problems:
+            raise DonewhenError(problems[0].message, where=problems[0].where, next_step="Fix it, then agree again.")
+        entries.append(agree_fully(workspace, proposal, approval, notes=notes))
+    return tuple(entries)
