@@ -13,7 +13,7 @@ from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.git import GitError, git, repository_root
 from donewhen.foundation.git_objects import TreeFile, folders_of
-from donewhen.jobs.contract.inputs import is_generated_name
+from donewhen.jobs.contract.inputs import is_own_file
 from donewhen.jobs.ledger.entry_content import AgreedTree
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.room.blobs import Blobs, DiskBlobs, GitBlobs, MissingContentError, SeveralBlobs, StoredBlobs
@@ -34,7 +34,7 @@ class Place:
 
     def is_generated(self, workspace: Workspace, name: str) -> bool:
         """Whether donewhen writes this file, so that it is no part of the work."""
-        return name.startswith(self.inside) and is_generated_name(workspace.form, name.removeprefix(self.inside))
+        return is_own_file(workspace, self.inside, name)
 
 
 @dataclass(frozen=True)
