@@ -267,9 +267,10 @@ def test_nothing_is_written_through_a_link_that_the_branch_has_laid(shop: Shop, 
     shop.commit()
     found = looked(shop)
     assert outcome(found, job) == "failed"
-    # What the tests themselves write there, when they are run as the branch has them, is theirs.
-    assert {path.name for path in elsewhere.iterdir()} <= {"test_more.py", "__pycache__"}
-    assert any(note.code == "judging_changed" and note.where == "tests/test_more.py" for note in found.notes)
+    # The links are absent: nothing there is written or run.
+    assert [path.name for path in elsewhere.iterdir()] == ["test_more.py"]
+    assert any(reason.code == "report_tests_lost" and reason.where == "tests/test_more.py" for reason in found.reasons)
+    assert_sentences([note.message for note in found.notes])
 
 
 def test_another_form_of_the_project_beside_it_is_not_the_contract(tmp_path: Path) -> None:
@@ -370,7 +371,6 @@ def test_a_ledger_that_was_cut_or_written_anew_is_told(shop: Shop) -> None:
 LOOSENED: dict[str, Callable[[Shop, Job], object]] = {
     "stakes": lambda shop, job: shop.edit(shop.plan(job), "stakes: normal", "stakes: low"),
     "a criterion is gone": lambda shop, job: shop.edit(shop.plan(job), f"  check: run {PYTEST}\n", ""),
-    "from_base": lambda shop, job: shop.write("donewhen.toml", "[verify]\nfrom_base = []\n"),
     "the time that a command has": lambda shop, job: shop.write("donewhen.toml", "[jobs]\ncommand_timeout = 9000\n"),
     "in pyproject.toml": lambda shop, job: shop.write("pyproject.toml", "[tool.donewhen.verify]\nfrom_base = []\n"),
     "a setting that can't be read, and more": lambda shop, job: [

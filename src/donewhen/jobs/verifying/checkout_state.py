@@ -1,0 +1,143 @@
+"""What the checkout has besides the judged commit: uncommitted changes, ignored files, installed environments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from donewhen.config.state_folder import FOLDER
+from donewhen.foundation.git import CommittedFile, git
+from donewhen.jobs.evidence.tree_diff import git_blob_hash, resolve_commit
+from donewhen.jobs.verifying.base_branch import Base
+from donewhen.jobs.verifying.laying_out import clear_path
+from donewhen.jobs.verifying.work_outputs import WorkOutputs
+
+_CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", FOLDER, ".git"})
+_CONVERTED = ("filter", "ident", "working-tree-encoding")
+
+
+def uncommitted_names(base: Base) -> list[str]:
+    """Files of the checkout that differ from the judged commit, by content, so that no flag of the index hides one.
+
+    Empty if the checkout has another commit, whose differences mean nothing.
+    """
+    if base.head != resolve_commit(base.top):
+        return []
+    listed = git(base.top, "ls-files", "-z", "--cached", "--others", "--exclude-standard") or b""
+    folders = tuple(base.repositories)
+    modules = {folder.rstrip("/") for folder in folders} | {*base.unreadable}
+    present = {os.fsdecode(raw) for raw in listed.split(b"\0") if raw}
+    new = [
+        name for name in present if name not in base.work and name not in modules and os.path.lexists(base.top / name)
+    ]
+    sparse = _left_out_by_git(base)
+    changed = [
+        name
+        for name, file in base.work.items()
+        if not _is_same(base, file) and not (name in sparse and not os.path.lexists(base.top / name))
+    ]
+    converted = _converted(base, [name for name in changed if os.path.lexists(base.top / name)])
+    return sorted({*new, *(name for name in changed if name not in converted)})
+
+
+def left_out_names(base: Base, linked: Sequence[str]) -> list[str]:
+    """Ignored files and folders of the checkout, without caches and the linked environments."""
+    inside = {f"{name}/" for name in linked}
+    return [name for name in _ignored(base) if not any(f"{name}/".startswith(folder) for folder in inside)]
+
+
+def link_environments(base: Base, folder: Path, steers: Callable[[str], bool]) -> tuple[str, ...]:
+    """Link ignored environments, which commands need and no commit has, and return their names."""
+    linked: list[str] = []
+    for name in _environments(base):
+        if not os.path.lexists(folder / name) and not steers(name):
+            clear_path(folder, name).symlink_to(base.top / name)
+            linked.append(name)
+    return tuple(linked)
+
+
+def copy_ignored_outputs(base: Base, folder: Path, outputs: WorkOutputs) -> tuple[str, ...]:
+    """Copy agreed outputs that git ignores, since no commit can have them, and return their names."""
+    if not outputs.patterns:
+        return ()
+    pathspecs = [f":(top,glob){'/'.join(pattern)}" for pattern in outputs.patterns]
+    pathspecs += [f"{pathspec}/**" for pathspec in pathspecs]
+    options = ("-z", "--others", "--ignored", "--exclude-standard")
+    listed = git(base.top, "ls-files", *options, "--", *pathspecs) or b""
+    copied: list[str] = []
+    for raw in listed.split(b"\0"):
+        name = os.fsdecode(raw)
+        source = base.top / name
+        if not name or not outputs.has(name) or os.path.lexists(folder / name) or not _is_own_file(base.top, source):
+            continue
+        with suppress(OSError):
+            content = source.read_bytes()
+            path = clear_path(folder, name)
+            path.write_bytes(content)
+            path.chmod(source.stat().st_mode & 0o777)
+            copied.append(name)
+    return tuple(copied)
+
+
+def _is_own_file(top: Path, path: Path) -> bool:
+    """Whether it is a regular file that no link leads to."""
+    return path.is_file() and Path(os.path.realpath(path)) == Path(os.path.realpath(top)) / path.relative_to(top)
+
+
+def _ignored(base: Base) -> Iterator[str]:
+    listed = git(base.top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory") or b""
+    for raw in listed.split(b"\0"):
+        name = os.fsdecode(raw).rstrip("/")
+        if name and not _CACHES.intersection(name.split("/")) and not name.endswith((".pyc", ".pyo")):
+            yield name
+
+
+def _environments(base: Base) -> Iterator[str]:
+    """Ignored virtual environments and ``node_modules``; of an ignored folder, also those directly in it."""
+    for name in _ignored(base):
+        place = base.top / name
+        if place.is_symlink() or not place.is_dir():
+            continue
+        if _is_environment(place):
+            yield name
+            continue
+        with suppress(OSError):
+            yield from sorted(f"{name}/{inner.name}" for inner in place.iterdir() if _is_environment(inner))
+
+
+def _is_environment(place: Path) -> bool:
+    if place.is_symlink() or not place.is_dir():
+        return False
+    return place.name == "node_modules" or (place / "pyvenv.cfg").is_file()
+
+
+def _is_same(base: Base, file: CommittedFile) -> bool:
+    """Whether the checkout has a file as it was committed, or as git would have converted its line ends."""
+    path = base.top / file.name
+    try:
+        if path.is_symlink() or file.mode == "120000":
+            link = os.fsencode(os.readlink(path)) if path.is_symlink() else None  # noqa: PTH115
+            return file.mode == "120000" and git_blob_hash(link, file.blob) == file.blob
+        content = path.read_bytes()
+    except OSError:
+        return False
+    return file.blob in (git_blob_hash(content, file.blob), git_blob_hash(content.replace(b"\r\n", b"\n"), file.blob))
+
+
+def _left_out_by_git(base: Base) -> set[str]:
+    """The files that a sparse checkout leaves out."""
+    listed = git(base.top, "ls-files", "-z", "-t", "--cached") or b""
+    return {os.fsdecode(row[2:]) for row in listed.split(b"\0") if row.startswith(b"S ")}
+
+
+def _converted(base: Base, names: Sequence[str]) -> set[str]:
+    """The files that git converts in other ways, so that their content says nothing."""
+    if not names:
+        return set()
+    given = b"\0".join(os.fsencode(name) for name in names) + b"\0"
+    listed = git(base.top, "check-attr", "-z", "--stdin", *_CONVERTED, given=given) or b""
+    fields = listed.split(b"\0")
+    values = zip(fields[::3], fields[2::3], strict=False)
+    return {os.fsdecode(name) for name, value in values if value not in (b"unspecified", b"unset")}
