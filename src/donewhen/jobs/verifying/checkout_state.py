@@ -52,7 +52,8 @@ def link_environments(base: Base, folder: Path, steers: Callable[[str], bool]) -
     """Link ignored environments, which commands need and no commit has, and return their names."""
     linked: list[str] = []
     for name in _environments(base):
-        if not os.path.lexists(folder / name) and not steers(name):
+        # A folder that only looks like an environment could be imported instead of a module of the same name.
+        if not os.path.lexists(folder / name) and not steers(f"{name}/pyvenv.cfg"):
             clear_path(folder, name).symlink_to(base.top / name)
             linked.append(name)
     return tuple(linked)
