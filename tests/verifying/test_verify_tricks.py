@@ -213,6 +213,34 @@ def test_what_an_agreed_command_names_is_the_bases(shop: Shop, command: str, nam
     assert any(note.code == "judging_changed" and note.where == name for note in found.notes)
 
 
+@pytest.mark.parametrize("on_base", [True, False])
+def test_a_list_of_judging_files_in_the_settings_takes_none_away(shop: Shop, on_base: bool) -> None:
+    settings = '[verify]\nfrom_base = ["/tools/"]\n'
+    shop.write("tools/limit.txt", "-1")
+    shop.write("test_prices.py", TESTS.replace("[-1]", '[int(open("tools/limit.txt").read())]'))
+    if on_base:
+        shop.write("donewhen.toml", settings)
+    job = shop.job()
+    shop.branch()
+    shop.write("prices.py", f"# Better.\n{NAIVE}")
+    shop.write("donewhen.toml", settings)
+    shop.write("conftest.py", SKIPS)
+    forge(shop, job)
+    shop.commit()
+    found = looked(shop)
+    assert outcome(found, job) == "failed"
+    assert "voided" not in messages_by_code(found)
+    notes = [note for note in found.notes if note.code == "setting_obsolete"]
+    assert [note.where for note in notes] == ["donewhen.toml"] * on_base
+    assert_sentences([f"{note.message} {note.next}" for note in notes])
+    # What it adds judges, too.
+    shop.write("prices.py", HONEST)
+    shop.write("tools/limit.txt", "")
+    shop.commit()
+    notes = [note for note in looked(shop).notes if note.where == "tools/limit.txt"]
+    assert [note.code for note in notes] == ["judging_changed"] * on_base
+
+
 def test_a_linter_is_as_severe_as_on_the_base(shop: Shop) -> None:
     ruff = shutil.which("ruff", path=str(Path(sys.executable).parent))
     if ruff is None:

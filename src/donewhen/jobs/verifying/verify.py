@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from donewhen.config.settings import Settings
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.validity import DependencyFact
@@ -47,6 +48,7 @@ def verify_branch(
         place = Path(os.path.realpath(folder))
         on_progress("the contract")
         contract = write_contract_folder(base, live, _make_folder(place / "contract"))
+        agreed_settings = contract.settings()
         branch = write_claim_folder(base, live, _make_folder(place / "claim"))
         project = contract.project()
         project_file = contract.where(contract.project_file)
@@ -67,7 +69,8 @@ def verify_branch(
     if not any(cases_of_job.claimed for cases_of_job in every):
         cases.append(case_from_reasons("something is verified", "project", [_nothing_verified(base)]))
     found = Verification(ref, base.commit, tuple(cases), every, (), base.inside, project_file, base.head)
-    return found._replace(notes=(*_notes(base, changed), *room_notes(base, room, passed=found.passed)))
+    notes = (*_notes(base, changed), *room_notes(base, room, passed=found.passed), *_obsolete_settings(agreed_settings))
+    return found._replace(notes=notes)
 
 
 def _agreed_jobs(
@@ -283,6 +286,14 @@ def _notes(base: Base, changed: Sequence[ChangedJudgingFile]) -> Iterator[CaseRe
         if file.kind != "removed":
             message = f"{file.name} was {file.kind} on the branch; the work was also judged without that change."
             yield CaseReason(FindingCode.JUDGING_CHANGED, message, file.name.removeprefix(base.inside))
+
+
+def _obsolete_settings(settings: Settings) -> Iterator[CaseReason]:
+    if "verify.from_base" in settings.given:
+        message = "verify.from_base is obsolete. Its patterns are added to the default and never replace it."
+        where = settings.source.name if settings.source is not None else ""
+        next_step = "Remove it once every job has a work area: everything outside of it is taken from the base branch."
+        yield CaseReason(FindingCode.SETTING_OBSOLETE, message, where, next_step)
 
 
 def _nothing_verified(base: Base) -> CaseReason:
