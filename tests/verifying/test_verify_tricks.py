@@ -400,7 +400,9 @@ LOOSENED: dict[str, Callable[[Shop, Job], object]] = {
     "stakes": lambda shop, job: shop.edit(shop.plan(job), "stakes: normal", "stakes: low"),
     "a criterion is gone": lambda shop, job: shop.edit(shop.plan(job), f"  check: run {PYTEST}\n", ""),
     "the time that a command has": lambda shop, job: shop.write("donewhen.toml", "[jobs]\ncommand_timeout = 9000\n"),
-    "in pyproject.toml": lambda shop, job: shop.write("pyproject.toml", "[tool.donewhen.verify]\nfrom_base = []\n"),
+    "in pyproject.toml": lambda shop, job: shop.write(
+        "pyproject.toml", "[tool.donewhen.jobs]\ncommand_timeout = 9000\n"
+    ),
     "a setting that can't be read, and more": lambda shop, job: [
         shop.write("donewhen.toml", "[verify\n"),
         shop.edit(shop.plan(job), f"  check: run {PYTEST}\n", ""),

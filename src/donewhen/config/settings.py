@@ -48,10 +48,12 @@ class GuardSettings:
     """Total number of refusals after which the agent may stop, unverified."""
     jobs: bool = False
     """Whether all jobs in progress must be done, set aside with a reason, or out of budget."""
+    base: str | None = None
+    """A branch whose checks of this table are run, with its tests and the files that commands name, as CI does."""
 
     @property
     def has_checks(self) -> bool:
-        return bool(self.files or self.commands or self.tests or self.jobs)
+        return bool(self.files or self.commands or self.tests or self.jobs or self.base)
 
 
 @dataclass(frozen=True)

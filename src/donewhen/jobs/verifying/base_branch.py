@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.git import CommittedFile, blob_contents, files_in_commit, git, worktree_root
-from donewhen.jobs.evidence.tree_diff import resolve_commit
+from donewhen.jobs.evidence.tree_diff import git_blob_hash, resolve_commit
 from donewhen.jobs.plan.workspace import PLAN, Form, Workspace
 
 _REF_FOLDERS = ("refs", "refs/tags", "refs/heads", "refs/remotes")
@@ -44,6 +44,8 @@ class Base(NamedTuple):
     """The repositories of checked-out submodules, by folder with a trailing slash."""
     unreadable: tuple[str, ...]
     """Submodules of ``head`` that are not checked out or lack its commit."""
+    working: Mapping[str, str]
+    """Files of ``work`` that are in no commit, with the hashes that git gives them; empty if a commit is judged."""
 
     @property
     def form(self) -> Form:
@@ -72,12 +74,34 @@ class Base(NamedTuple):
 
     def contents(self, files: Sequence[CommittedFile]) -> Iterator[bytes]:
         """Yield the contents of some files, in this order; fewer if git can't read one."""
-        for top, group in groupby(files, key=lambda file: self._repository(file.name)):
-            yield from blob_contents(top, [file.blob for file in group])
+        for top, group in groupby(files, key=self._repository):
+            if top is None:
+                yield from (self._working_content(file) for file in group)
+            else:
+                yield from blob_contents(top, [file.blob for file in group])
 
-    def _repository(self, name: str) -> Path:
-        above = [folder for folder in self.repositories if name.startswith(folder)]
+    def _repository(self, file: CommittedFile) -> Path | None:
+        """The repository that has a file; None if it is in no commit."""
+        if self.working.get(file.name) == file.blob:
+            return None
+        above = [folder for folder in self.repositories if file.name.startswith(folder)]
         return self.repositories[max(above, key=len)] if above else self.top
+
+    def _working_content(self, file: CommittedFile) -> bytes:
+        content = read_unfollowed(self.top / file.name)
+        if content is None or git_blob_hash(content, file.blob) != file.blob:
+            raise BaseError(
+                f"{file.name} was changed while it was read.", where=str(self.top), next_step="Check again."
+            )
+        return content
+
+
+def read_unfollowed(path: Path) -> bytes | None:
+    """The content of a file, or where a link leads, which is what git keeps of it; None if it is neither."""
+    try:
+        return os.fsencode(os.readlink(path)) if path.is_symlink() else path.read_bytes()  # noqa: PTH115
+    except OSError:
+        return None
 
 
 def base_of(workspace: Workspace, ref: str, commit: str = "HEAD") -> Base:
@@ -96,7 +120,7 @@ def base_of(workspace: Workspace, ref: str, commit: str = "HEAD") -> Base:
     work = _files(top, head, "", repositories, unreadable)
     fork = (git(top, "merge-base", on_base, head) or b"").decode("ascii", "replace").strip()
     forked = _files(top, fork, "", repositories, []) if fork not in ("", on_base) else files
-    return Base(ref, on_base, top, inside, files, fork, forked, head, work, repositories, tuple(unreadable))
+    return Base(ref, on_base, top, inside, files, fork, forked, head, work, repositories, tuple(unreadable), {})
 
 
 def _resolve(top: Path, ref: str, option: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from donewhen.config.state_folder import FOLDER
 from donewhen.foundation.git import CommittedFile, git
 from donewhen.jobs.evidence.tree_diff import git_blob_hash, resolve_commit
-from donewhen.jobs.verifying.base_branch import Base
+from donewhen.jobs.verifying.base_branch import Base, read_unfollowed
 from donewhen.jobs.verifying.laying_out import clear_path
 from donewhen.jobs.verifying.work_outputs import WorkOutputs
 
@@ -19,27 +19,48 @@ _CONVERTED = ("filter", "ident", "working-tree-encoding")
 
 
 def uncommitted_names(base: Base) -> list[str]:
-    """Files of the checkout that differ from the judged commit, by content, so that no flag of the index hides one.
+    """Files of the checkout that differ from the judged commit. Files that git converts in more than their line ends
+    are left out, since their content says nothing.
 
     Empty if the checkout has another commit, whose differences mean nothing.
     """
     if base.head != resolve_commit(base.top):
         return []
+    names = changed_names(base)
+    converted = _converted(base, [name for name in names if name in base.work and os.path.lexists(base.top / name)])
+    return [name for name in names if name not in converted]
+
+
+def changed_names(base: Base) -> list[str]:
+    """New, changed and removed files of the checkout, by content, so that no flag of the index hides one."""
     listed = git(base.top, "ls-files", "-z", "--cached", "--others", "--exclude-standard") or b""
-    folders = tuple(base.repositories)
-    modules = {folder.rstrip("/") for folder in folders} | {*base.unreadable}
-    present = {os.fsdecode(raw) for raw in listed.split(b"\0") if raw}
+    modules = {folder.rstrip("/") for folder in base.repositories} | {*base.unreadable}
+    present = {os.fsdecode(raw).rstrip("/") for raw in listed.split(b"\0") if raw}
     new = [
         name for name in present if name not in base.work and name not in modules and os.path.lexists(base.top / name)
     ]
-    sparse = _left_out_by_git(base)
+    below_links = {folder for folder in {(base.top / name).parent for name in base.work} if _is_linked(folder)}
     changed = [
-        name
-        for name, file in base.work.items()
-        if not _is_same(base, file) and not (name in sparse and not os.path.lexists(base.top / name))
+        name for name, file in base.work.items() if (base.top / name).parent in below_links or not _is_same(base, file)
     ]
-    converted = _converted(base, [name for name in changed if os.path.lexists(base.top / name)])
-    return sorted({*new, *(name for name in changed if name not in converted)})
+    sparse = _left_out_by_git(base) if changed else set()
+    return sorted({*new, *(name for name in changed if name not in sparse or os.path.lexists(base.top / name))})
+
+
+def with_working_files(base: Base) -> Base:
+    """The same with the files of the checkout as the work; those that git ignores are left out."""
+    work, working = dict(base.work), dict[str, str]()
+    for name in changed_names(base):
+        work.pop(name, None)
+        path = base.top / name
+        content = read_unfollowed(path)
+        blob = git_blob_hash(content, base.head)
+        if content is None or blob is None or _is_linked(path.parent):
+            continue
+        mode = "120000" if path.is_symlink() else "100755" if path.stat().st_mode & 0o100 else "100644"
+        work[name] = CommittedFile(name, mode, blob)
+        working[name] = blob
+    return base._replace(work=work, working=working)
 
 
 def left_out_names(base: Base, linked: Sequence[str]) -> list[str]:
@@ -71,9 +92,10 @@ def copy_ignored_outputs(base: Base, folder: Path, outputs: WorkOutputs) -> tupl
     for raw in listed.split(b"\0"):
         name = os.fsdecode(raw)
         source = base.top / name
-        if not name or not outputs.has(name) or os.path.lexists(folder / name) or not _is_own_file(base.top, source):
+        if not name or not outputs.has(name) or os.path.lexists(folder / name) or _is_linked(source):
             continue
         with suppress(OSError):
+            # Git lists no special files, so this can't block.
             content = source.read_bytes()
             path = clear_path(folder, name)
             path.write_bytes(content)
@@ -82,9 +104,9 @@ def copy_ignored_outputs(base: Base, folder: Path, outputs: WorkOutputs) -> tupl
     return tuple(copied)
 
 
-def _is_own_file(top: Path, path: Path) -> bool:
-    """Whether it is a regular file that no link leads to."""
-    return path.is_file() and Path(os.path.realpath(path)) == Path(os.path.realpath(top)) / path.relative_to(top)
+def _is_linked(path: Path) -> bool:
+    """Whether a path of the checkout is a link, or below one."""
+    return os.path.realpath(path) != str(path)
 
 
 def _ignored(base: Base) -> Iterator[str]:
@@ -117,12 +139,8 @@ def _is_environment(place: Path) -> bool:
 def _is_same(base: Base, file: CommittedFile) -> bool:
     """Whether the checkout has a file as it was committed, or as git would have converted its line ends."""
     path = base.top / file.name
-    try:
-        if path.is_symlink() or file.mode == "120000":
-            link = os.fsencode(os.readlink(path)) if path.is_symlink() else None  # noqa: PTH115
-            return file.mode == "120000" and git_blob_hash(link, file.blob) == file.blob
-        content = path.read_bytes()
-    except OSError:
+    content = read_unfollowed(path)
+    if content is None or path.is_symlink() != (file.mode == "120000"):
         return False
     return file.blob in (git_blob_hash(content, file.blob), git_blob_hash(content.replace(b"\r\n", b"\n"), file.blob))
 

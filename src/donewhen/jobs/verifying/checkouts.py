@@ -84,7 +84,8 @@ def write_contract_folder(base: Base, workspace: Workspace, folder: Path) -> Wor
     names = [name for name in base.files if _is_contract(base, name)]
     names += [name for name in _settings_files(base, PROJECT_FILE) if name in base.files]
     write_files(base, folder, [base.files[name] for name in names])
-    tree = workspace_in(base, workspace, folder)
+    tree = project_in(base, workspace, folder)
+    _require_jobs(base, tree)
     write_files(base, folder, [base.files[name] for name in _files_of_settings(base, tree) if name in base.files])
     return tree
 
@@ -94,7 +95,7 @@ def write_claim_folder(base: Base, workspace: Workspace, folder: Path) -> Worksp
     init_repository(base, folder, base.head)
     names = {name for name in base.work if _is_contract(base, name)} | {*_settings_files(base, PROJECT_FILE)}
     write_files(base, folder, [base.work[name] for name in names if name in base.work])
-    tree = Workspace(Path(os.path.realpath(folder / base.inside)), base.form, workspace.clock)
+    tree = project_in(base, workspace, folder)
     tree.root.mkdir(parents=True, exist_ok=True)
     with suppress(ConfigError):
         claimed = base._replace(files=base.work)
@@ -103,17 +104,9 @@ def write_claim_folder(base: Base, workspace: Workspace, folder: Path) -> Worksp
     return tree
 
 
-def workspace_in(base: Base, workspace: Workspace, folder: Path) -> Workspace:
-    """The workspace of the base in a folder."""
-    root = Path(os.path.realpath(folder / base.inside))
-    try:
-        found_workspace = find_workspace(root, clock=workspace.clock)
-    except DonewhenError as error:
-        raise BaseError(f"There are no jobs on {base.ref}: {error.message}") from error
-    if found_workspace.root != root:
-        raise BaseError(f"There are no jobs on {base.ref} in this folder.", where=base.inside.rstrip("/"))
-    # Files that the branch adds must not change the form of the workspace.
-    return Workspace(root, base.form, workspace.clock)
+def project_in(base: Base, workspace: Workspace, folder: Path) -> Workspace:
+    """The project in a folder with files of a commit. Files that the branch adds don't change its form."""
+    return Workspace(Path(os.path.realpath(folder / base.inside)), base.form, workspace.clock)
 
 
 def _put(files: Files, name: str, file: CommittedFile | None) -> None:
@@ -204,3 +197,12 @@ def _donewhen_table(raw: bytes | None) -> Any:
     except (ValueError, RecursionError):
         return raw
     return tools.get("donewhen") if isinstance(tools, dict) else None
+
+
+def _require_jobs(base: Base, tree: Workspace) -> None:
+    try:
+        found_workspace = find_workspace(tree.root)
+    except DonewhenError as error:
+        raise BaseError(f"There are no jobs on {base.ref}: {error.message}") from error
+    if found_workspace.root != tree.root:
+        raise BaseError(f"There are no jobs on {base.ref} in this folder.", where=base.inside.rstrip("/"))

@@ -18,7 +18,7 @@ from donewhen.jobs.verifying.checkout_state import (
     link_environments,
     uncommitted_names,
 )
-from donewhen.jobs.verifying.checkouts import workspace_in
+from donewhen.jobs.verifying.checkouts import project_in
 from donewhen.jobs.verifying.judging_files import JudgingFiles
 from donewhen.jobs.verifying.laying_out import init_repository, remove_links_out, write_files
 from donewhen.jobs.verifying.work_outputs import WorkOutputs
@@ -54,7 +54,7 @@ def make_room(
     environments = link_environments(base, folder, judges.steers)
     copied = copy_ignored_outputs(base, folder, outputs)
     links_out = remove_links_out(folder, files, environments)
-    return Room(workspace_in(base, live, folder), environments, tuple(links_out), not_fetched, copied)
+    return Room(project_in(base, live, folder), environments, tuple(links_out), not_fetched, copied)
 
 
 def room_notes(base: Base, room: Room | None, *, passed: bool) -> Iterator[CaseReason]:

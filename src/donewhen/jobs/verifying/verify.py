@@ -134,7 +134,7 @@ def _trees(
     open_jobs = [agreed_job.job for agreed_job in chosen if not agreed_job.done]
     judges = judging_files_of(base, contract, [agreed_job.job for agreed_job in chosen], open_jobs)
     outputs = outputs_of(base, contract, [agreed_job.job for agreed_job in chosen])
-    before = make_room(base, live, _make_folder(place / "base"), base.files, judges, WorkOutputs(()))
+    before = make_room(base, live, _make_folder(place / "base"), base.files, judges, WorkOutputs())
     trees = [RunTree(before.workspace, f"On {base.ref}: ", {})]
     files, changed = work_files(base, contract, judges)
     strict = make_room(base, live, _make_folder(place / "strict"), files, judges, outputs)

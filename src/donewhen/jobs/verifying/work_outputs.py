@@ -18,7 +18,7 @@ from donewhen.jobs.verifying.base_branch import Base
 class WorkOutputs:
     """The agreed outputs of some jobs: they are work, and judge nothing."""
 
-    patterns: tuple[tuple[str, ...], ...]
+    patterns: tuple[tuple[str, ...], ...] = ()
     """The parts of each path, which may be patterns."""
 
     def has(self, name: str) -> bool:
