@@ -172,7 +172,7 @@ def test_the_answer_says_what_it_was_judged_against(shop: Shop) -> None:
 
 def test_a_hook_asks_the_base_and_is_silent_when_it_passes(shop: Shop) -> None:
     event = json.dumps({"session_id": "s", "cwd": str(shop.root), "hook_event_name": "Stop", "stop_hook_active": False})
-    words = [sys.executable, "-m", "donewhen", "hook", "stop", "--runtime", "claude-code"]
+    words = [sys.executable, "-m", "donewhen", "hook", "stop", "--runtime", "claude"]
 
     def answer() -> dict[str, str]:
         done = subprocess.run(words, input=event, cwd=shop.root, capture_output=True, text=True, check=True)
