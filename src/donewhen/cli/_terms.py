@@ -73,6 +73,11 @@ def show_files(output: Output, found: FullProposal) -> None:
         output.say(f"    ! counts as work that has begun: {_names(now.begun)}", fg="yellow")
     if now.ahead:
         output.say(f"    ! differs from the branch on the server: {_names(now.ahead)}", fg="yellow")
+    for name in sorted({key.rpartition(".")[0] for key in now.tree.filters}):
+        commands = (f"{key.rpartition('.')[2]} `{text}`" for key, text in now.tree.filters.items() if _is_of(key, name))
+        output.say(f"    filter {one_line(name, 100)}: {one_line(', '.join(commands), 300)}")
+    for note in now.notes:
+        output.say(f"    ! {note}", fg="yellow")
     for name, baseline in found.baselines.items():
         counted = f"{baseline.tests} tests" if baseline.tests else baseline.why or "no tests yet"
         output.say(f"    tests now: {counted} in `{name}`")
@@ -80,6 +85,10 @@ def show_files(output: Output, found: FullProposal) -> None:
         runner = runner_of(requirement)
         if runner.unknown:
             output.say(f"    ! {runner.unknown}", fg="yellow")
+
+
+def _is_of(key: str, name: str) -> bool:
+    return key.rpartition(".")[0] == name
 
 
 def _runs(job: Job) -> Iterator[Sequence[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,6 +44,32 @@ def git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes | No
     except (OSError, subprocess.SubprocessError):
         return None
     return result.stdout if result.returncode == 0 else None
+
+
+def filter_commands(folder: Path, names: Collection[str]) -> dict[str, str]:
+    """The commands of these filters as git would run them now for this user, for example of `lfs.smudge`.
+
+    Unlike everywhere else, the settings of the user and the system count: that is where filters are installed.
+    """
+    start = git_start(folder, "config", "--null", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$")
+    if start is None or not names:
+        return {}
+    environment = {
+        name: value
+        for name, value in start.environment.items()
+        if name not in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
+    }
+    try:
+        result = subprocess.run(start.argv, cwd=folder, env=environment, capture_output=True, timeout=_TIMEOUT)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    found: dict[str, str] = {}
+    for entry in result.stdout.decode("utf-8", "replace").split("\0"):
+        key, _, command = entry.partition("\n")
+        key = key.removeprefix("filter.")
+        if key.rpartition(".")[0] in names and command:
+            found[key] = command
+    return found
 
 
 class GitStart(NamedTuple):

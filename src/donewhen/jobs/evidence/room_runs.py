@@ -66,9 +66,9 @@ def run_in_rooms(
     declared = [*before.inputs.files] if before.inputs.declared else None
     settled = session.is_still(declared)
     runs = (first,) if second is None else (first, second)
-    return CheckedRun(
-        shown, decision.passed, settled, (), decision.why, _record(reading, decision, outcome.loss, runs), runs
-    )
+    # What could not be compared explains a refusal, and nothing else.
+    why = "; ".join(filter(None, (decision.why, *(() if decision.passed else session.notes))))
+    return CheckedRun(shown, decision.passed, settled, (), why, _record(reading, decision, outcome.loss, runs), runs)
 
 
 def _record(reading: RoomReading, decision: Decision, loss: TestLoss, runs: Sequence[ReportedRun]) -> RoomRun:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.executables import resolve_executable
+from donewhen.foundation.plain_text import join_limited, one_line
 from donewhen.jobs.evidence.conditions import command_environment
 from donewhen.jobs.evidence.test_report import ReportedRun, run_with_report
 from donewhen.jobs.plan.job import Job
@@ -26,6 +27,8 @@ from donewhen.jobs.room.reading import RoomReading, read_rooms
 from donewhen.jobs.room.room_environment import program_in_room, room_environment, write_startup
 from donewhen.jobs.room.room_plan import Tree
 from donewhen.jobs.room.rooms import Room, RoomError, room_folder
+
+_MAX_LISTED = 5
 
 
 class PrepareFailedError(RoomError):
@@ -56,7 +59,18 @@ class RoomSession:
 
     def run_agreed(self, argv: Sequence[str], environment: Mapping[str, str], timeout: float) -> ReportedRun:
         """Run a command on the agreed files alone."""
-        return self._run("agreed", self.reading.agreed.files, argv, environment, timeout)
+        return self._run("agreed", self.reading.agreed_tree, argv, environment, timeout)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why the rooms may lack something that was agreed."""
+        room = self._rooms.get("first")
+        built = room.tree if room is not None else {}
+        missing = [name for name in self.reading.basis.tree.present if name not in built]
+        if not missing:
+            return self.reading.notes
+        names = join_limited([one_line(name, 100) for name in missing], _MAX_LISTED)
+        return (*self.reading.notes, f"agreed to be present, but missing here or changed since: {names}")
 
     def written(self) -> tuple[str, ...]:
         """The agreed files that the last commands have changed in the rooms."""

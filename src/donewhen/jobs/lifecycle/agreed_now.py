@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+import msgspec
+
 from donewhen.config.agent_runtimes import LOCAL_HOOK_FILES, PROJECT_HOOK_FILES
 from donewhen.config.loader import CONFIG_FILE
 from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.git import git
+from donewhen.foundation.git import filter_commands, git
 from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.contract.terms import job_terms, project_terms
 from donewhen.jobs.evidence.baselines import recorded_baseline
@@ -23,7 +25,8 @@ from donewhen.jobs.evidence.tree_diff import resolve_commit
 from donewhen.jobs.ledger.entry_content import AgreedBaseline, AgreedTree
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.room.agreed_tree import SHA256, Place, place_of, store_files
+from donewhen.jobs.room.agreed_tree import SHA256, Place, agreed_files, place_of, store_files
+from donewhen.jobs.room.attributes import named_filters
 from donewhen.jobs.room.basis import RoomBasis, basis_for
 from donewhen.jobs.room.disk_tree import read_disk
 from donewhen.jobs.room.judging_names import is_settings, is_test
@@ -45,6 +48,8 @@ class AgreedNow:
     """Files outside of it that differ from the server's branch; those that judge come first."""
     judged_inside: tuple[str, ...] = field(default=(), repr=False)
     """Files in the work area that stay as they are agreed, because a check names them."""
+    notes: tuple[str, ...] = ()
+    """Why some files can't be compared with the commit."""
 
 
 def agreed_now(workspace: Workspace, job: Job) -> AgreedNow:
@@ -54,11 +59,14 @@ def agreed_now(workspace: Workspace, job: Job) -> AgreedNow:
         return AgreedNow(_stored_tree(workspace, place))
     commit = resolve_commit(place.top) or ""
     tree = AgreedTree(commit=commit, upstream=upstream_of(place.top))
+    with agreed_files(workspace, tree) as agreed:
+        tree = msgspec.structs.replace(tree, filters=filter_commands(place.top, named_filters(agreed)))
     with read_rooms(workspace, job, basis=_basis(workspace, job, tree)) as reading:
         if reading is None:  # pragma: no cover - a basis was given
             return AgreedNow(tree)
         present = _present(reading)
-        tree = AgreedTree(commit=commit, upstream=tree.upstream, present=present)
+        tree = msgspec.structs.replace(tree, present=present)
+        notes = reading.notes
         begun, uncommitted = [], []
         for change in reading.plan.changes:
             if change.kind in ("work", "tests") and reading.area.has(change.name):
@@ -71,7 +79,7 @@ def agreed_now(workspace: Workspace, job: Job) -> AgreedNow:
             if name in reading.judges.named and reading.area.has(name) and not reading.is_writable(name)
         ]
         ahead = _ahead_of_server(reading, tree) if tree.upstream is not None else ()
-    return AgreedNow(tree, tuple(begun), tuple(uncommitted), tuple(ahead), tuple(judged))
+    return AgreedNow(tree, tuple(begun), tuple(uncommitted), tuple(ahead), tuple(judged), notes)
 
 
 def agreed_baselines(

@@ -98,6 +98,7 @@ def tree_problems(proposal: FullProposal) -> Iterator[AgreementProblem]:
     if proposal.now.uncommitted:
         names = join_limited(proposal.now.uncommitted, _MAX_LISTED)
         message = f"{len(proposal.now.uncommitted)} changed file(s) outside the work area are not committed: {names}."
+        message = " ".join((message, *proposal.now.notes))
         yield AgreementProblem(FindingCode.UNCOMMITTED, message, proposal.terms.where)
 
 

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from donewhen.foundation.executables import safe_path
 from donewhen.foundation.git_objects import TreeFile, object_name
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.room.agreed_tree import AgreedFiles, agreed_files
 from donewhen.jobs.room.basis import RoomBasis, basis_of
 from donewhen.jobs.room.blobs import Blobs, DiskBlobs, SeveralBlobs, StoredBlobs
+from donewhen.jobs.room.checkout_forms import CheckedOut, SealedFilters, checked_out
 from donewhen.jobs.room.disk_tree import DiskTree, read_disk
 from donewhen.jobs.room.done_work import files_of_done_jobs
 from donewhen.jobs.room.ignore_rules import agreed_ignore_rules
 from donewhen.jobs.room.manifests import only_dependencies_differ
 from donewhen.jobs.room.names import matches_pattern
-from donewhen.jobs.room.room_plan import RoomPlan, plan_room
+from donewhen.jobs.room.room_plan import RoomPlan, Tree, plan_room
 from donewhen.jobs.room.upstream import UpstreamFiles, upstream_files
 from donewhen.jobs.room.work_area import JudgingFiles, WorkArea, judging_files
 
@@ -37,10 +39,22 @@ class RoomReading:
     blobs: Blobs = field(repr=False)
     upstream: UpstreamFiles | None = None
     """The later commit of the agreed branch that the files come from; None if it is the agreed one."""
+    notes: tuple[str, ...] = ()
+    """Why some files can't be compared with the agreed ones."""
 
     def is_writable(self, name: str) -> bool:
         """Whether a check may write to a file: it is part of the work."""
         return self.judges.kind_of(name, self.area) == "work"
+
+    @property
+    def present(self) -> Mapping[str, TreeFile]:
+        """The ignored files on disk that were agreed to be there, with the content that they had then."""
+        return agreed_present(self.disk, self.agreed, self.basis)
+
+    @property
+    def agreed_tree(self) -> Tree:
+        """Everything as it was agreed."""
+        return {**self.agreed.files, **self.present}
 
     @property
     def commit(self) -> str | None:
@@ -64,49 +78,58 @@ def read_rooms(
     if basis is None:
         yield None
         return
-    with agreed_files(workspace, basis.tree) as agreed:
-        place = agreed.place
+    with agreed_files(workspace, basis.tree) as committed, ExitStack() as stack:
+        place = committed.place
         area = basis.area(place.inside)
         present = basis.present(place.inside)
 
         def wanted(name: str) -> bool:
             return area.has(name) or any(matches_pattern(name, pattern) for pattern in present)
 
-        with agreed_ignore_rules(agreed) as ignored:
+        with agreed_ignore_rules(committed) as ignored:
             disk = read_disk(
                 place.top,
-                agreed.files,
-                agreed.folders,
+                committed.files,
+                committed.folders,
                 ignored=ignored,
                 is_generated=lambda name: place.is_generated(workspace, name),
                 wanted=wanted,
-                like=agreed.like,
+                like=committed.like,
             )
         judges = judging_files(
             place.inside,
-            agreed.files,
-            agreed.folders,
+            committed.files,
+            committed.folders,
             basis.named(place.inside),
             collected=collected,
             test_patterns=[*test_patterns],
             installed=installed_names(place.top, disk.environments),
         )
-        blobs = SeveralBlobs(agreed.blobs, DiskBlobs(str(place.top)), StoredBlobs(workspace.folder / "state" / "tree"))
+        filters = SealedFilters(basis.tree.filters, safe_path(workspace.root))
 
-        def plan_with(files: AgreedFiles) -> RoomPlan:
-            return _plan(files, disk, area, judges, basis, present)
+        def in_checkout(files: AgreedFiles) -> CheckedOut:
+            return checked_out(files, disk, filters, stack)
 
-        plan = plan_with(agreed)
+        def plan_with(files: AgreedFiles, form: CheckedOut) -> RoomPlan:
+            return _plan(files, form, disk, area, judges, basis)
+
+        form = in_checkout(committed)
+        agreed = form.agreed
+        plan = plan_with(agreed, form)
+        done: dict[str, TreeFile] = {}
         if plan.two_runs and (done := files_of_done_jobs(workspace, job, plan)):
             agreed = replace(agreed, files={**agreed.files, **done})
-            plan = plan_with(agreed)
+            plan = plan_with(agreed, form)
         upstream = None
         if plan.two_runs and place.has_git:
-            upstream = upstream_files(workspace, basis.tree, agreed, plan, fetch=fetch)
+            upstream = upstream_files(workspace, basis.tree, agreed, plan, in_checkout, fetch=fetch)
             if upstream is not None:
-                agreed = replace(agreed, files=upstream.files)
-                plan = plan_with(agreed)
-        yield RoomReading(basis, agreed, disk, plan, area, judges, blobs, upstream)
+                files = upstream.files
+                form = in_checkout(replace(committed, files=files, committed=files, submodules=upstream.submodules))
+                agreed = replace(form.agreed, files={**form.agreed.files, **done})
+                plan = plan_with(agreed, form)
+        blobs = SeveralBlobs(agreed.blobs, DiskBlobs(str(place.top)), StoredBlobs(workspace.folder / "state" / "tree"))
+        yield RoomReading(basis, agreed, disk, plan, area, judges, blobs, upstream, form.notes)
 
 
 def installed_names(top: Path, environments: Collection[str]) -> frozenset[str]:
@@ -121,29 +144,34 @@ def installed_names(top: Path, environments: Collection[str]) -> frozenset[str]:
 
 def _plan(
     agreed: AgreedFiles,
+    form: CheckedOut,
     disk: DiskTree,
     area: WorkArea,
     judges: JudgingFiles,
     basis: RoomBasis,
-    present: Collection[str],
 ) -> RoomPlan:
     top = agreed.place.top
-    files = dict(disk.files)
-    agreed_present: dict[str, TreeFile] = {}
-    for name, file in disk.files.items():
-        # Ignored files that were agreed to be there have the agreed content, or they are not there.
-        is_present = any(matches_pattern(name, pattern) for pattern in present)
-        if is_present and name not in agreed.files and basis.tree.present.get(name) == file.blob:
-            agreed_present[name] = file
     return plan_room(
-        {**agreed.files, **agreed_present},
-        files,
+        {**agreed.files, **agreed_present(disk, agreed, basis)},
+        disk.files,
         area,
         judges,
         accepted=basis.accepted,
         only_dependencies=lambda name: _only_dependencies(top, agreed, name),
-        is_same=lambda name: is_same_in_checkout(top, name, agreed.files.get(name)),
+        is_same=lambda name: name in form.unmodified or is_same_in_checkout(top, name, agreed.files.get(name)),
     )
+
+
+def agreed_present(disk: DiskTree, agreed: AgreedFiles, basis: RoomBasis) -> dict[str, TreeFile]:
+    """Ignored files that were agreed to be there have the agreed content, or they are not there."""
+    patterns = basis.present(agreed.place.inside)
+    found: dict[str, TreeFile] = {}
+    for name, blob in basis.tree.present.items():
+        file = disk.files.get(name)
+        is_agreed = file is not None and file.blob == blob and name not in agreed.files
+        if file is not None and is_agreed and any(matches_pattern(name, pattern) for pattern in patterns):
+            found[name] = file
+    return found
 
 
 def _only_dependencies(top: Path, agreed: AgreedFiles, name: str) -> bool:

@@ -83,7 +83,7 @@ class Room:
         return changed_files(self.folder, closed)
 
     def _check_out_with_git(self, missing: Sequence[str], commit: str) -> None:
-        agreed = self.agreed.files
+        agreed = self.agreed.committed
         start_repository(self.folder, self.agreed.place.top, commit)
         committed = [name for name in missing if agreed.get(name) == self.tree[name] and not self._in_submodule(name)]
         if committed:
@@ -91,9 +91,15 @@ class Room:
             close_for_writing(self.folder, committed, self.tree, self.writable)
         known = set(committed)
         self._write([name for name in missing if name not in known])
-        differing = [name for name, file in self.tree.items() if agreed.get(name) != file or self._in_submodule(name)]
+        differing = [name for name, file in self.tree.items() if self._is_stored_anew(name, file)]
         gone = [name for name in self._index_names() if name not in self.tree]
         finish_repository(self.folder, differing, gone, [*self.agreed.submodules])
+
+    def _is_stored_anew(self, name: str, file: TreeFile) -> bool:
+        if self._in_submodule(name):
+            return True
+        is_converted = name in self.agreed.converted and self.agreed.files.get(name) == file
+        return not is_converted and self.agreed.committed.get(name) != file
 
     def _index_names(self) -> Sequence[str]:
         from donewhen.foundation.git import git

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from donewhen.foundation.git_objects import ObjectReader, TreeFile
 from donewhen.jobs.ledger.entry_content import AgreedTree, Upstream
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.room.agreed_tree import AgreedFiles, MissingCommitError, agreed_files
+from donewhen.jobs.room.checkout_forms import CheckedOut
 from donewhen.jobs.room.room_plan import RoomPlan
 
 _MAX_COMMITS = 20_000
@@ -24,6 +25,7 @@ class UpstreamFiles:
     files: Mapping[str, TreeFile] = field(repr=False)
     provisional: bool
     """Whether the server could not be asked, so that only the clone says that the commit is there."""
+    submodules: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def upstream_of(top: Path) -> Upstream | None:
@@ -39,9 +41,18 @@ def upstream_of(top: Path) -> Upstream | None:
 
 
 def upstream_files(
-    workspace: Workspace, tree: AgreedTree, agreed: AgreedFiles, plan: RoomPlan, *, fetch: bool
+    workspace: Workspace,
+    tree: AgreedTree,
+    agreed: AgreedFiles,
+    plan: RoomPlan,
+    in_checkout: Callable[[AgreedFiles], CheckedOut],
+    *,
+    fetch: bool,
 ) -> UpstreamFiles | None:
-    """The commit of the agreed branch that explains changes which are not in the first run; None if there is none."""
+    """The commit of the agreed branch that explains changes which are not in the first run; None if there is none.
+
+    ``in_checkout`` gives its files the form that they have on disk.
+    """
     if tree.upstream is None or tree.commit is None:
         return None
     top = agreed.place.top
@@ -58,11 +69,14 @@ def upstream_files(
                 return None
         with agreed_files(workspace, AgreedTree(commit=commit)) as later:
             files = dict(later.files)
+            form = in_checkout(later)
     except (GitError, MissingCommitError):
         return None
     kept = [*plan.outside, *plan.tests]
-    explained = [change for change in kept if _blob(files, change.name) == change.blob]
-    return UpstreamFiles(commit, files, provisional) if explained else None
+    explained = any(
+        change.name in form.unmodified or _blob(form.agreed.files, change.name) == change.blob for change in kept
+    )
+    return UpstreamFiles(commit, files, provisional, later.submodules) if explained else None
 
 
 def _shared_with_server(workspace: Workspace, top: Path, upstream: Upstream, head: str) -> str | None:
