@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.executables import safe_path
+from donewhen.foundation.foreign_repository import READING, view_of
 from donewhen.foundation.process import small_environment
 
 _TIMEOUT = 120.0
@@ -51,8 +52,10 @@ def filter_commands(folder: Path, names: Collection[str]) -> dict[str, str]:
 
     Unlike everywhere else, the settings of the user and the system count: that is where filters are installed.
     """
+    if not names:
+        return {}
     start = git_start(folder, "config", "--null", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$")
-    if start is None or not names:
+    if start is None:
         return {}
     environment = {
         name: value
@@ -80,10 +83,13 @@ class GitStart(NamedTuple):
 
 
 def git_start(folder: Path, *arguments: str) -> GitStart | None:
-    """How to start git for a folder; None if its repository belongs to another user."""
+    """How to start git for a folder. For the repository of another user, None unless it is only read."""
     top = repository_root(folder)
+    place = None if top is None else top / ".git"
     if top is not None and not _is_owned_by_user(top):
-        return None
+        place = view_of(top) if _verb(arguments) in READING else None
+        if place is None:
+            return None
     environment = small_environment() | {
         "PATH": safe_path(folder, environments=False),
         "LC_ALL": "C",
@@ -95,8 +101,19 @@ def git_start(folder: Path, *arguments: str) -> GitStart | None:
         "GIT_GRAFT_FILE": os.devnull,
     }
     # Set explicitly, so that the repository's own configuration can't override it.
-    location = (f"--git-dir={top / '.git'}", f"--work-tree={top}", *_SAFE) if top is not None else ()
+    location = (f"--git-dir={place}", f"--work-tree={top}", *_SAFE) if place is not None else ()
     return GitStart(("git", *location, *arguments), environment)
+
+
+def _verb(arguments: Sequence[str]) -> str:
+    """What git is asked to do: the first argument that is no option of git itself."""
+    words = iter(arguments)
+    for word in words:
+        if word == "-c":
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
 
 
 def repository_root(folder: Path) -> Path | None:

@@ -10,7 +10,7 @@ from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.secrets import redact_secrets
 from donewhen.jobs.contract.agreement import approval_policy, current_seal
 from donewhen.jobs.evidence.records import UnusableRecord, read_outcomes
-from donewhen.jobs.evidence.room_session import RoomSession
+from donewhen.jobs.evidence.room_session import PrepareFailedError, RoomSession
 from donewhen.jobs.evidence.store import EvidenceStore, evidence_store
 from donewhen.jobs.evidence.test_report import ReportedRun
 from donewhen.jobs.ledger.approval import Approval
@@ -40,10 +40,14 @@ def baseline_of(
     known = _recorded(session, evidence)
     if known is not None:
         return known
-    run = session.run_agreed(argv, environment, timeout)
-    raise_if_cancelled()
     store = evidence_store(session.workspace)
-    baseline = recorded_baseline(store, run)
+    try:
+        run = session.run_agreed(argv, environment, timeout)
+        raise_if_cancelled()
+        baseline = recorded_baseline(store, run)
+    except PrepareFailedError as error:
+        # What builds the files may be part of the work.
+        baseline = AgreedBaseline(why=redact_secrets(error.message))
     data: dict[str, Any] = {
         "what": "baseline",
         "evidence": evidence,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,6 +49,8 @@ class RoomSession:
     reading: RoomReading
     _stack: ExitStack = field(repr=False)
     _rooms: dict[str, Room] = field(default_factory=dict)
+    _failed: dict[str, PrepareFailedError] = field(default_factory=dict)
+    """The rooms whose files could not be built: they are not built again for the next check."""
 
     def run_first(self, argv: Sequence[str], environment: Mapping[str, str], timeout: float) -> ReportedRun:
         """Run a command on the agreed files with the work."""
@@ -90,19 +93,11 @@ class RoomSession:
     ) -> ReportedRun:
         room = self._room(use, tree)
         room.prepare()
-        with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
-            variables = self._environment(Path(folder), room, environment)
-            reports = Path(folder) / "reports"
-            reports.mkdir()
-            program = resolve_executable(argv[0], self.workspace.root).path
-            program = program_in_room(program, self.workspace.root, room.project)
-            run = run_with_report(
-                program, argv, cwd=room.project, reports=reports, environment=variables, timeout=timeout
-            )
-        output = run.result.output.replace(str(room.folder), str(self.reading.agreed.place.top))
-        return replace(run, result=replace(run.result, output=output))
+        return self._run_in(room, argv, environment, timeout)
 
     def _room(self, use: str, tree: Tree) -> Room:
+        if use in self._failed:
+            raise self._failed[use]
         if use in self._rooms:
             return self._rooms[use]
         reading = self.reading
@@ -118,7 +113,11 @@ class RoomSession:
             commit=reading.commit if place.has_git else None,
         )
         self._rooms[use] = room
-        self._build(room)
+        try:
+            self._build(room)
+        except PrepareFailedError as error:
+            self._failed[use] = error
+            raise
         return room
 
     def _build(self, room: Room) -> None:
@@ -127,42 +126,53 @@ class RoomSession:
         if not commands:
             return
         room.prepare()
-        settings = self.workspace.settings().jobs
+        self._open_present(room)
+        limit = self.workspace.settings().jobs.command_timeout
         environment = command_environment(self.workspace)
         for argv in commands:
-            with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
-                reports = Path(folder) / "reports"
-                reports.mkdir()
-                variables = self._environment(Path(folder), room, environment)
-                program = resolve_executable(argv[0], self.workspace.root).path
-                program = program_in_room(program, self.workspace.root, room.project)
-                run = run_with_report(
-                    program,
-                    argv,
-                    cwd=room.project,
-                    reports=reports,
-                    environment=variables,
-                    timeout=settings.command_timeout,
-                )
+            run = self._run_in(room, argv, environment, limit)
             raise_if_cancelled()
             if not run.result.succeeded:
                 raise PrepareFailedError(argv, run)
         self._keep_built(room)
 
-    def _keep_built(self, room: Room) -> None:
+    def _run_in(self, room: Room, argv: Sequence[str], environment: Mapping[str, str], timeout: float) -> ReportedRun:
+        with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
+            variables = self._environment(Path(folder), room, environment)
+            reports = Path(folder) / "reports"
+            reports.mkdir()
+            program = resolve_executable(argv[0], self.workspace.root).path
+            program = program_in_room(program, self.workspace.root, room.project)
+            run = run_with_report(
+                program, argv, cwd=room.project, reports=reports, environment=variables, timeout=timeout
+            )
+        output = run.result.output.replace(str(room.folder), str(self.reading.agreed.place.top))
+        return replace(run, result=replace(run.result, output=output))
+
+    def _is_present(self, name: str) -> bool:
         reading = self.reading
-        place = reading.agreed.place
-        present = reading.basis.present(place.inside)
+        patterns = reading.basis.present(reading.agreed.place.inside)
+        return name not in reading.agreed.files and any(matches_pattern(name, pattern) for pattern in patterns)
 
-        def kept(name: str) -> bool:
-            return name not in room.tree and any(matches_pattern(name, pattern) for pattern in present)
+    def _open_present(self, room: Room) -> None:
+        """Let commands write what they build over what is there, which has to look older than its sources."""
+        for name in filter(self._is_present, room.tree):
+            path = room.folder / name
+            if not path.is_symlink():
+                path.chmod(path.stat().st_mode | 0o200)
+                os.utime(path, (0, 0))
 
-        found = read_disk(room.folder, room.tree, (), like=reading.agreed.like, wanted=kept)
-        built = {name: file for name, file in found.files.items() if kept(name)}
+    def _keep_built(self, room: Room) -> None:
+        """Make what lies at agreed paths part of the room's files."""
+        like = self.reading.agreed.like
+        # Everything else is passed over, like what git ignores.
+        found = read_disk(room.folder, {}, (), ignored=frozenset, like=like, wanted=self._is_present)
         store = StoredBlobs(Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="donewhen-built-"))))
-        for content in DiskBlobs(str(room.folder)).contents([(name, file.blob) for name, file in built.items()]):
-            store.put(content, reading.agreed.like)
-        room.tree = {**room.tree, **built}
+        names = [(name, file.blob) for name, file in found.files.items()]
+        for content in DiskBlobs(str(room.folder)).contents(names):
+            store.put(content, like)
+        others = {name: file for name, file in room.tree.items() if not self._is_present(name)}
+        room.tree = {**others, **found.files}
         room.blobs = SeveralBlobs(room.blobs, store)
 
     def _environment(self, folder: Path, room: Room, environment: Mapping[str, str]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -96,7 +97,11 @@ class MissingCommitError(DonewhenError):
 
     code = "commit_missing"
 
-    def __init__(self, commit: str, problem: str) -> None:
+    def __init__(self, commit: str, problem: str, *, submodule: str = "") -> None:
+        if submodule:
+            message = f"The agreed commit {commit[:12]} of the submodule {submodule} can't be read here. {problem}"
+            super().__init__(message, next_step=f"Fetch it: git submodule update --init {shlex.quote(submodule)}")
+            return
         super().__init__(
             f"The agreed commit {commit[:12]} can't be read here. {problem}",
             next_step=f"Fetch it: git fetch origin {commit}; or in CI, check out the whole history (fetch-depth: 0)",
@@ -144,7 +149,10 @@ def _committed_files(
             continue
         repositories[f"{above}{name}"] = folder
         with GitBlobs(folder) as inner:
-            more, deeper, others = _committed_files(inner, linked, f"{above}{name}/")
+            try:
+                more, deeper, others = _committed_files(inner, linked, f"{above}{name}/")
+            except GitError as error:
+                raise MissingCommitError(linked, error.message, submodule=f"{above}{name}") from error
         files |= more
         submodules |= deeper
         repositories |= others

@@ -22,6 +22,7 @@ from donewhen.jobs.room.ignore_rules import agreed_ignore_rules
 from donewhen.jobs.room.manifests import only_dependencies_differ
 from donewhen.jobs.room.names import matches_pattern
 from donewhen.jobs.room.room_plan import RoomPlan, Tree, plan_room
+from donewhen.jobs.room.sparse import left_out_of_checkout
 from donewhen.jobs.room.upstream import UpstreamFiles, upstream_files
 from donewhen.jobs.room.work_area import JudgingFiles, WorkArea, judging_files
 
@@ -153,7 +154,7 @@ def _plan(
     top = agreed.place.top
     return plan_room(
         {**agreed.files, **agreed_present(disk, agreed, basis)},
-        disk.files,
+        {**disk.files, **left_out_of_checkout(agreed, disk.files)},
         area,
         judges,
         accepted=basis.accepted,

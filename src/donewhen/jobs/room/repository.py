@@ -43,12 +43,13 @@ def check_out(folder: Path, names: Collection[str]) -> None:
 def finish_repository(folder: Path, names: Collection[str], gone: Collection[str], submodules: Collection[str]) -> None:
     """Make one commit of the files as they lie in the folder; ``names`` differ from the index, ``gone`` are not there.
     The rules for attributes are those of the files from then on."""
-    given = b"".join(os.fsencode(name) + b"\0" for name in [*names, *gone])
+    # First, because a submodule's place in the index is taken until then.
+    dropped = b"".join(os.fsencode(name) + b"\0" for name in submodules)
+    if dropped:
+        _git(folder, *_SETTINGS, "update-index", "--force-remove", "-z", "--stdin", given=dropped)
+    given = b"".join(os.fsencode(name) + b"\0" for name in [*names, *gone] if name not in submodules)
     if given:
         _git(folder, *_SETTINGS, "update-index", "--add", "--remove", "-z", "--stdin", given=given)
-    if submodules:
-        dropped = b"".join(os.fsencode(name) + b"\0" for name in submodules)
-        _git(folder, *_SETTINGS, "update-index", "--force-remove", "-z", "--stdin", given=dropped)
     tree = _git(folder, "write-tree").decode().strip()
     made = _git(folder, *_SETTINGS, "commit-tree", "-m", "The files as they are checked", tree).decode().strip()
     _git(folder, "update-ref", "HEAD", made)
@@ -68,5 +69,10 @@ def remove_repository(folder: Path) -> None:
 def _git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes:
     output = git(folder, *arguments, given=given)
     if output is None:
-        raise GitError(f"git {arguments[0]} failed in a temporary repository.", where=str(folder))
+        verb = next(word for word in arguments if word != "-c" and "=" not in word)
+        raise GitError(
+            f"git {verb} failed in a temporary repository.",
+            where=str(folder),
+            next_step="Is there enough space on that disk? Another folder can be set with TMPDIR.",
+        )
     return output

@@ -86,7 +86,8 @@ def _shared_with_server(workspace: Workspace, top: Path, upstream: Upstream, hea
     objects = git(top, "rev-parse", "--path-format=absolute", "--git-path", "objects")
     # Made before git is started, which would otherwise take the project's repository for this one.
     (folder / ".git").mkdir(parents=True, exist_ok=True)
-    if objects is None or git(folder, "init", "--quiet", "--template=") is None:
+    made = ("--quiet", "--template=", f"--object-format={'sha256' if len(head) == 64 else 'sha1'}")
+    if objects is None or git(folder, "init", *made) is None:
         return None
     alternates = folder / ".git" / "objects" / "info" / "alternates"
     alternates.parent.mkdir(parents=True, exist_ok=True)
