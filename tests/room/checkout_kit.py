@@ -8,7 +8,7 @@ from pathlib import Path
 
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
-from donewhen.jobs.ledger.entry_content import Agreed, CommandRun
+from donewhen.jobs.ledger.entry_content import Agreed, CommandRun, RoomRun
 from donewhen.jobs.lifecycle.agreeing import agree_to
 from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.start import start_job
@@ -87,15 +87,16 @@ class Checkout:
         return next(entry.content for entry in reversed(entries) if isinstance(entry.content, CommandRun))
 
 
-def refusal(completion: Completion) -> list[str]:
-    """The codes of the gates that refused."""
-    assert completion.evaluation is not None
-    return [str(result.code) for result in completion.evaluation.results if not result.passed]
-
-
 def outcome(checkout: Checkout, job: Job) -> tuple[bool, str, list[str]]:
     """Whether the job is done, and what its last run recorded: what a person has to decide, and the files outside."""
     done = checkout.finish(job).done
     run = checkout.last_run(job)
     assert run.room is not None
     return done, run.room.needs, run.room.outside
+
+
+def room_of(checkout: Checkout, job: Job) -> RoomRun:
+    """The room of the last run."""
+    room = checkout.last_run(job).room
+    assert room is not None
+    return room

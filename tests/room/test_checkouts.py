@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from conftest import play_person
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.room import checkout_forms, large_files
-from room.checkout_kit import Checkout, git, outcome
+from room.checkout_kit import Checkout, git, outcome, room_of
 
 CONTENT = b"large \x00\xff content\n" * 100
 
@@ -43,7 +44,7 @@ def test_a_large_file_is_unmodified_by_the_hash_in_its_pointer_and_the_room_has_
     checkout.write("data/a.bin", CONTENT)
     checkout.agree(job)
     assert outcome(checkout, job) == (True, "", [])
-    assert checkout.last_run(job).room.runs == 1
+    assert room_of(checkout, job).runs == 1
 
 
 def test_a_large_file_with_another_content_is_a_change(checkout: Checkout) -> None:
@@ -68,7 +69,7 @@ def test_the_agreed_content_of_a_changed_large_file_comes_from_what_was_download
     done, needs, outside = outcome(checkout, job)
     # Passes as agreed, with the content; fails as the agent has it.
     assert (done, needs, outside) == (False, "", ["data/a.bin"])
-    assert checkout.last_run(job).room.failed_in == "whole"
+    assert room_of(checkout, job).failed_in == "whole"
 
 
 def test_a_pointer_on_disk_has_the_downloaded_content_in_the_room(checkout: Checkout) -> None:
@@ -104,7 +105,12 @@ def test_each_large_file_is_hashed_once(checkout: Checkout, monkeypatch: pytest.
         checkout.write(name, content)
     hashed: list[Path] = []
     names = large_files._names
-    monkeypatch.setattr(large_files, "_names", lambda path, like: hashed.append(path) or names(path, like))
+
+    def counted(path: Path, like: str) -> tuple[str, str]:
+        hashed.append(path)
+        return names(path, like)
+
+    monkeypatch.setattr(large_files, "_names", counted)
     checkout.agree(job)
     assert outcome(checkout, job) == (True, "", [])
     assert len(hashed) == len(contents)
@@ -220,7 +226,7 @@ def test_the_agreed_content_of_a_changed_file_is_that_of_a_checkout(checkout: Ch
     checkout.agree(job)
     checkout.write("data/a.up", "goodbye\n")
     done, needs, _ = outcome(checkout, job)
-    assert (done, needs, checkout.last_run(job).room.failed_in) == (False, "", "whole")
+    assert (done, needs, room_of(checkout, job).failed_in) == (False, "", "whole")
 
 
 def test_the_program_of_a_filter_is_the_agreed_one_where_it_lies_in_the_project(checkout: Checkout) -> None:
@@ -256,9 +262,9 @@ def test_a_filter_without_commands_makes_its_files_uncommitted_and_says_so(check
     assert outcome(checkout, job) == (True, "", [])
 
 
-def test_a_filter_is_shown_to_the_person_who_agrees(checkout: Checkout) -> None:
+def test_a_filter_is_shown_to_the_person_who_agrees(checkout: Checkout, as_person: Callable[..., Any]) -> None:
     with_filter(checkout)
     checkout.add("true")
-    played = play_person(["agree"], checkout.root)
+    played = as_person(["agree"], checkout.root)
     assert played.status == 0
     assert "filter upper: clean `tr a-z A-Z`, smudge `tr A-Z a-z`" in played.screen

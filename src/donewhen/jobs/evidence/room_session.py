@@ -14,6 +14,7 @@ from pathlib import Path
 from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.executables import resolve_executable
 from donewhen.foundation.plain_text import join_limited, one_line
+from donewhen.foundation.process import CommandNotRunnableError, CommandResult
 from donewhen.jobs.evidence.conditions import command_environment
 from donewhen.jobs.evidence.test_report import ReportedRun, run_with_report
 from donewhen.jobs.plan.job import Job
@@ -30,13 +31,18 @@ from donewhen.jobs.room.room_plan import Tree
 from donewhen.jobs.room.rooms import Room, RoomError, room_folder
 
 _MAX_LISTED = 5
+_NOT_FOUND = 127
+"""The exit status of shells for a program that does not exist."""
 
 
 class PrepareFailedError(RoomError):
     """An agreed command that builds what the checks need has failed."""
 
-    def __init__(self, argv: Sequence[str], run: ReportedRun) -> None:
-        super().__init__(f"the prepare command `{shlex.join(argv)}` failed with exit status {run.result.exit_code}")
+    def __init__(self, argv: Sequence[str], run: ReportedRun, why: str = "") -> None:
+        why = why or f"failed with exit status {run.result.exit_code}"
+        if run.result.ending == "timed_out":
+            why = "timed out"
+        super().__init__(f"the prepare command `{shlex.join(argv)}` {why}")
         self.run = run
 
 
@@ -130,7 +136,11 @@ class RoomSession:
         limit = self.workspace.settings().jobs.command_timeout
         environment = command_environment(self.workspace)
         for argv in commands:
-            run = self._run_in(room, argv, environment, limit)
+            try:
+                run = self._run_in(room, argv, environment, limit)
+            except CommandNotRunnableError as error:
+                missing = CommandResult(tuple(argv), "exited", _NOT_FOUND, error.message, 0.0)
+                raise PrepareFailedError(argv, ReportedRun(missing, None, None), "can't be run") from error
             raise_if_cancelled()
             if not run.result.succeeded:
                 raise PrepareFailedError(argv, run)
