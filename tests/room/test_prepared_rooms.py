@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from room.checkout_kit import Checkout, outcome, room_of
 from donewhen.jobs.contract.agreeing import agreement_proposals
+from room.checkout_kit import Checkout, outcome, room_of
 
 MAKEFILE = """\
 gen: generated/code.txt

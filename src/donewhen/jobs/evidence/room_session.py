@@ -25,10 +25,11 @@ from donewhen.jobs.room.blobs import DiskBlobs, SeveralBlobs, StoredBlobs
 from donewhen.jobs.room.building import changed_files
 from donewhen.jobs.room.disk_tree import read_disk
 from donewhen.jobs.room.names import matches_pattern
+from donewhen.jobs.room.own_folders import RoomError, temporary_folder, writing_there
 from donewhen.jobs.room.reading import RoomReading, read_rooms
 from donewhen.jobs.room.room_environment import program_in_room, room_environment, write_startup
 from donewhen.jobs.room.room_plan import Tree
-from donewhen.jobs.room.rooms import Room, RoomError, room_folder
+from donewhen.jobs.room.rooms import Room, room_folder
 
 _MAX_LISTED = 5
 _NOT_FOUND = 127
@@ -177,10 +178,11 @@ class RoomSession:
         like = self.reading.agreed.like
         # Everything else is passed over, like what git ignores.
         found = read_disk(room.folder, {}, (), ignored=frozenset, like=like, wanted=self._is_present)
-        store = StoredBlobs(Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="donewhen-built-"))))
+        store = StoredBlobs(self._stack.enter_context(temporary_folder("built")))
         names = [(name, file.blob) for name, file in found.files.items()]
-        for content in DiskBlobs(str(room.folder)).contents(names):
-            store.put(content, like)
+        with writing_there(room.folder):
+            for content in DiskBlobs(str(room.folder)).contents(names):
+                store.put(content, like)
         others = {name: file for name, file in room.tree.items() if not self._is_present(name)}
         room.tree = {**others, **found.files}
         room.blobs = SeveralBlobs(room.blobs, store)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from donewhen.jobs.room.attributes import conversions, converting_parts
 from donewhen.jobs.room.blobs import Blobs, DiskBlobs, MissingContentError, StoredBlobs
 from donewhen.jobs.room.disk_tree import DiskTree
 from donewhen.jobs.room.large_files import LargeFileBlobs, Pointer, has_content, read_pointer, stored_file
+from donewhen.jobs.room.own_folders import temporary_folder
 from donewhen.jobs.room.temporary_repository import put_files, temporary_repository
 
 _TIMEOUT = 120.0
@@ -74,8 +74,7 @@ def checked_out(agreed: AgreedFiles, disk: DiskTree, filters: SealedFilters, sta
     store: StoredBlobs | None = None
     for part in converting_parts(agreed):
         if store is None:
-            folder = tempfile.TemporaryDirectory(prefix="donewhen-forms-", ignore_cleanup_errors=True)
-            store = StoredBlobs(Path(stack.enter_context(folder)))
+            store = StoredBlobs(stack.enter_context(temporary_folder("forms")))
         _Part(agreed, disk, filters, found, store, *part).convert()
     if store is None:
         return CheckedOut(agreed)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import stat
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from donewhen.foundation.canonical import digest
-from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.git_objects import TreeFile
 from donewhen.jobs.room.agreed_tree import AgreedFiles
 from donewhen.jobs.room.blobs import Blobs
@@ -22,9 +18,9 @@ from donewhen.jobs.room.building import (
     lay_out,
     link_environments,
     remove_files,
-    remove_room,
     remove_unknown,
 )
+from donewhen.jobs.room.own_folders import RoomError, kept_folder, own_folder, writing_there
 from donewhen.jobs.room.repository import check_out, finish_repository, remove_repository, start_repository
 from donewhen.jobs.room.room_plan import Tree
 
@@ -35,12 +31,6 @@ _READ_FROM_ABOVE = (
     *("package.json", ".npmrc", ".eslintrc", ".eslintrc.json", ".eslintrc.js", "eslint.config.js", "eslint.config.mjs"),
     *(".babelrc", "babel.config.js", "tsconfig.json", "Cargo.toml", ".cargo", "go.work", ".git"),
 )
-
-
-class RoomError(DonewhenError):
-    """The room can't be made."""
-
-    code = "room"
 
 
 @dataclass
@@ -64,6 +54,10 @@ class Room:
 
     def prepare(self) -> None:
         """Make the folder have the files of the tree, and nothing else."""
+        with writing_there(self.folder):
+            self._lay_out()
+
+    def _lay_out(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         remove_repository(self.folder)
         remove_unknown(self.folder, self.tree, self.links)
@@ -119,41 +113,10 @@ class Room:
 def room_folder(project: Path, use: str) -> Iterator[Path]:
     """A folder for a room. The same one is used again, because files that are still right need not be written, but only
     by one process at a time; others get a new one."""
-    base = _own_folder()
-    _refuse_settings_above(base, Path(os.path.realpath(project)))
-    name = f"{use}-{digest(os.fsencode(os.path.realpath(project)))[7:23]}"
-    descriptor = os.open(base / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=base))
-            try:
-                yield folder / project.name
-            finally:
-                remove_room(folder)
-            return
-        folder = base / name
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
-        if folder.is_symlink() or not folder.is_dir():
-            raise RoomError("The folder of the room is not a folder.", where=str(folder), next_step=f"rm -rf {folder}")
+    real = Path(os.path.realpath(project))
+    _refuse_settings_above(own_folder(), real)
+    with kept_folder(f"{use}-{digest(os.fsencode(real))[7:23]}", real) as folder:
         yield folder / project.name
-    finally:
-        os.close(descriptor)
-
-
-def _own_folder() -> Path:
-    """The folder of all rooms of this user, which nobody else can write to."""
-    base = Path(os.path.realpath(tempfile.gettempdir())) / f"donewhen-rooms-{os.getuid()}"
-    with suppress(FileExistsError):
-        base.mkdir(mode=0o700)
-    status = base.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise RoomError("The folder for rooms belongs to somebody else.", where=str(base), next_step="Set TMPDIR.")
-    if stat.S_IMODE(status.st_mode) & 0o077:
-        base.chmod(0o700)
-    return base
 
 
 def _refuse_settings_above(base: Path, project: Path) -> None:
