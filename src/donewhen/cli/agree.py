@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -26,7 +27,13 @@ from donewhen.jobs.judge.missions import unread_judge_rules
 from donewhen.jobs.ledger.approval import is_at_terminal, unproved_actor
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.lifecycle.accepting import AcceptedKind, accept_changes, open_changes
-from donewhen.jobs.lifecycle.agreeing import agree_fully, full_proposals, propose_work_areas, tree_problems
+from donewhen.jobs.lifecycle.agreeing import (
+    FullProposal,
+    agree_fully,
+    full_proposals,
+    propose_work_areas,
+    tree_problems,
+)
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -80,10 +87,7 @@ def command(
     for proposal in ready:
         _show(output, proposal)
     asked = key is not None or ci or is_at_terminal()
-    with output.progress("Reading the files …") as progress:
-        full = full_proposals(
-            workspace, ready, baselines=asked, on_progress=lambda name: progress(f"Running the agreed tests: {name}")
-        )
+    full = _with_files(output, workspace, ready, tests=asked)
     unready = {found.terms.chain for found in full if any(tree_problems(found))}
     refused += [
         Finding(problem.code, problem.message, problem.where, "Commit them first, then: donewhen agree")
@@ -145,6 +149,22 @@ def _chosen(workspace: Workspace, names: tuple[str, ...], findings: list[Finding
         except DonewhenError as error:
             findings.append(Finding.of(error))
     return found
+
+
+def _with_files(
+    output: Output, workspace: Workspace, ready: Sequence[AgreementProposal], *, tests: bool
+) -> tuple[FullProposal, ...]:
+    """Find out what else is agreed to; shows progress while tests run."""
+    with ExitStack() as stack:
+        shown: list[Callable[[str], None]] = []
+
+        def show(name: str) -> None:
+            text = f"Running the tests as they are now: {name}"
+            if not shown:
+                shown.append(stack.enter_context(output.progress(text)))
+            shown[0](text)
+
+        return full_proposals(workspace, ready, baselines=tests, on_progress=show)
 
 
 def _agreed_without(output: Output, unknown: Mapping[str, str], *, key: Path | None, ci: bool) -> bool:
