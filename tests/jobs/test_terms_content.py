@@ -60,6 +60,10 @@ JOB: dict[str, Any] = {
     "lesson_capture_required": False,
     "read_only": False,
     "exemptions": {"execution_log_exemption_reason": "docs"},
+    "work": ["/src/shop/**"],
+    "present": ["/data/**"],
+    "prepare": ["make gen"],
+    "tests_may_change": ["/tests/test_a.py"],
 }
 MISSION: dict[str, Any] = {
     "mission": "tone",
