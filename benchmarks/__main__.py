@@ -62,7 +62,9 @@ def hooks() -> None:
         for name in names:
             Path(folder, name).write_text("x")
         event = json.dumps({"session_id": "s", "cwd": folder, "hook_event_name": "Stop", "stop_hook_active": False})
-        run = "import sys; from donewhen.cli import main; main(['hook', 'stop', '--runtime', 'claude'])"
+        run = (
+            "import sys; from donewhen.cli import main; sys.argv[1:] = ['hook', 'stop', '--runtime', 'claude']; main()"
+        )
         for label, settings in (
             ("no settings: silent allow", None),
             ("5 files to check", f"[stop]\nfiles = {json.dumps(names)}\n"),
