@@ -76,6 +76,9 @@ def show_files(output: Output, found: FullProposal) -> None:
     for name, baseline in found.baselines.items():
         counted = f"{baseline.tests} tests" if baseline.tests else baseline.why or "no tests yet"
         output.say(f"    tests now: {counted} in `{name}`")
+    for name, tests in found.lost_tests.items():
+        gone = f"{len(tests)} test(s) of the earlier agreement are gone in `{name}`: {_names(tests)}"
+        output.say(f"    ! {gone}", fg="yellow")
     for requirement in _runs(area):
         runner = runner_of(requirement)
         if runner.unknown:
