@@ -18,6 +18,7 @@ from benchmarks.chains import chains_benchmark
 from benchmarks.completing import completing_benchmark
 from benchmarks.jobs import jobs_benchmark
 from benchmarks.judging import judging_benchmark
+from benchmarks.rooms import rooms_benchmark
 from donewhen.completion import PlanBasedChecker, TaskCompletionContext
 from donewhen.contrib.tools.planning import Plan, PlanStep
 from donewhen.runtime import Append, Session, SliceView
@@ -36,6 +37,7 @@ def main() -> None:
     dispatching()
     jobs_benchmark()
     completing_benchmark()
+    rooms_benchmark()
     chains_benchmark()
     judging_benchmark()
 

@@ -21,11 +21,13 @@ from donewhen.jobs.evidence.room_session import room_session
 from donewhen.jobs.evidence.store import evidence_store
 from donewhen.jobs.evidence.tree_diff import resolve_commit
 from donewhen.jobs.ledger.entry_content import AgreedBaseline, AgreedTree
+from donewhen.jobs.lifecycle.overlapping import open_jobs
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.room.agreed_tree import SHA256, Place, place_of, store_files
-from donewhen.jobs.room.basis import RoomBasis, basis_for
+from donewhen.jobs.room.basis import RoomBasis, area_of_job, basis_for
 from donewhen.jobs.room.disk_tree import read_disk
+from donewhen.jobs.room.done_work import files_of_done_jobs
 from donewhen.jobs.room.judging_names import is_settings, is_test
 from donewhen.jobs.room.names import matches_pattern
 from donewhen.jobs.room.reading import RoomReading, read_rooms
@@ -45,6 +47,8 @@ class AgreedNow:
     """Files outside of it that differ from the server's branch; those that judge come first."""
     judged_inside: tuple[str, ...] = field(default=(), repr=False)
     """Files in the work area that stay as they are agreed, because a check names them."""
+    of_others: tuple[str, ...] = ()
+    """Uncommitted files of other jobs: they are not part of the agreement."""
 
 
 def agreed_now(workspace: Workspace, job: Job) -> AgreedNow:
@@ -59,19 +63,26 @@ def agreed_now(workspace: Workspace, job: Job) -> AgreedNow:
             return AgreedNow(tree)
         present = _present(reading)
         tree = AgreedTree(commit=commit, upstream=tree.upstream, present=present)
-        begun, uncommitted = [], []
+        begun, uncommitted, others = [], [], []
+        areas = [area_of_job(workspace, other, place.inside) for other in open_jobs(workspace, job)]
+        done = files_of_done_jobs(workspace, job, reading.plan) if reading.plan.outside else {}
         for change in reading.plan.changes:
-            if change.kind in ("work", "tests") and reading.area.has(change.name):
-                begun.append(change.name)
-            elif change.name not in present and not _is_sealed_elsewhere(workspace, place, change.name):
-                uncommitted.append(change.name)
+            name = change.name
+            if change.kind in ("work", "tests") and reading.area.has(name):
+                begun.append(name)
+            elif name in present or _is_sealed_elsewhere(workspace, place, name):
+                continue
+            elif name in done or any(area.has(name) for area in areas):
+                others.append(name)
+            else:
+                uncommitted.append(name)
         judged = [
             name
             for name in reading.agreed.files
             if name in reading.judges.named and reading.area.has(name) and not reading.is_writable(name)
         ]
         ahead = _ahead_of_server(reading, tree) if tree.upstream is not None else ()
-    return AgreedNow(tree, tuple(begun), tuple(uncommitted), tuple(ahead), tuple(judged))
+    return AgreedNow(tree, tuple(begun), tuple(uncommitted), tuple(ahead), tuple(judged), tuple(others))
 
 
 def agreed_baselines(

@@ -121,6 +121,12 @@ def basis_for(workspace: Workspace, job: Job, tree: AgreedTree, terms: Terms, ac
     )
 
 
+def area_of_job(workspace: Workspace, job: Job, inside: str) -> WorkArea:
+    """The work area that a job's plan names; its own folder belongs to it."""
+    folder = workspace.where(job.folder)
+    return area_of(inside, folder, (*(job.work or ()), f"/{folder}/**"), job.outputs)
+
+
 def accepted_changes(chain: str, entries: Iterable[Entry], since: int, policy: Policy) -> dict[str, str]:
     """The changes that people have accepted since an agreement."""
     accepted: dict[str, str] = {}

@@ -64,7 +64,7 @@ def read_rooms(
     if basis is None:
         yield None
         return
-    with agreed_files(workspace, basis.tree) as agreed:
+    with agreed_files(workspace, basis.tree, job) as agreed:
         place = agreed.place
         area = basis.area(place.inside)
         present = basis.present(place.inside)
@@ -78,7 +78,7 @@ def read_rooms(
                 agreed.files,
                 agreed.folders,
                 ignored=ignored,
-                is_generated=lambda name: place.is_generated(workspace, name),
+                is_generated=place.record_of_others(workspace, job),
                 wanted=wanted,
                 like=agreed.like,
             )
@@ -102,7 +102,7 @@ def read_rooms(
             plan = plan_with(agreed)
         upstream = None
         if plan.two_runs and place.has_git:
-            upstream = upstream_files(workspace, basis.tree, agreed, plan, fetch=fetch)
+            upstream = upstream_files(workspace, basis.tree, job, agreed, plan, fetch=fetch)
             if upstream is not None:
                 agreed = replace(agreed, files=upstream.files)
                 plan = plan_with(agreed)

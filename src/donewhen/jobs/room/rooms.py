@@ -84,22 +84,16 @@ class Room:
 
     def _check_out_with_git(self, missing: Sequence[str], commit: str) -> None:
         agreed = self.agreed.files
-        start_repository(self.folder, self.agreed.place.top, commit)
-        committed = [name for name in missing if agreed.get(name) == self.tree[name] and not self._in_submodule(name)]
+        stored = {
+            name: file for name, file in self.tree.items() if agreed.get(name) == file and not self._in_submodule(name)
+        }
+        start_repository(self.folder, self.agreed.place.top, commit, stored)
+        committed = [name for name in missing if name in stored]
         if committed:
             check_out(self.folder, committed)
             close_for_writing(self.folder, committed, self.tree, self.writable)
-        known = set(committed)
-        self._write([name for name in missing if name not in known])
-        differing = [name for name, file in self.tree.items() if agreed.get(name) != file or self._in_submodule(name)]
-        gone = [name for name in self._index_names() if name not in self.tree]
-        finish_repository(self.folder, differing, gone, [*self.agreed.submodules])
-
-    def _index_names(self) -> Sequence[str]:
-        from donewhen.foundation.git import git
-
-        listed = git(self.folder, "ls-files", "-z") or b""
-        return [os.fsdecode(name) for name in listed.split(b"\0") if name]
+        self._write([name for name in missing if name not in stored])
+        finish_repository(self.folder, [name for name in self.tree if name not in stored])
 
     def _in_submodule(self, name: str) -> bool:
         return any(name.startswith(f"{folder}/") for folder in self.agreed.submodules)

@@ -9,6 +9,7 @@ from pathlib import Path
 from donewhen.foundation.git import GitError, git
 from donewhen.foundation.git_objects import ObjectReader, TreeFile
 from donewhen.jobs.ledger.entry_content import AgreedTree, Upstream
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.room.agreed_tree import AgreedFiles, MissingCommitError, agreed_files
 from donewhen.jobs.room.room_plan import RoomPlan
@@ -39,7 +40,7 @@ def upstream_of(top: Path) -> Upstream | None:
 
 
 def upstream_files(
-    workspace: Workspace, tree: AgreedTree, agreed: AgreedFiles, plan: RoomPlan, *, fetch: bool
+    workspace: Workspace, tree: AgreedTree, job: Job, agreed: AgreedFiles, plan: RoomPlan, *, fetch: bool
 ) -> UpstreamFiles | None:
     """The commit of the agreed branch that explains changes which are not in the first run; None if there is none."""
     if tree.upstream is None or tree.commit is None:
@@ -56,7 +57,7 @@ def upstream_files(
         with ObjectReader(top) as reader:
             if not _descends(reader, commit, tree.commit):
                 return None
-        with agreed_files(workspace, AgreedTree(commit=commit)) as later:
+        with agreed_files(workspace, AgreedTree(commit=commit), job) as later:
             files = dict(later.files)
     except (GitError, MissingCommitError):
         return None
