@@ -16,7 +16,7 @@ _UNSPACED = frozenset(
 )
 """Scripts without spaces between words, and Korean, whose particles follow a word without a space."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
-_DASH = re.compile(r"[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]")
+_DASH = re.compile(r"[\u2010-\u2015\u2212\u30fc\ufe58\ufe63\uff0d]")
 
 _LOOKALIKES = str.maketrans(
     "АВЕЅІЈКМНОРСТУХҮԚԜӀаеѕіјорсухһԛԝӏүΑΒΕΖΗΙΚΜΝΟΡΤΥΧοανικρυχıɑɡ",
@@ -86,8 +86,8 @@ def _continues(edge: str, beside: str, own: frozenset[str]) -> bool:
     if not edge.isalnum() or not beside.isalnum():
         return False
     if edge.isdigit() and beside.isalpha():
-        # QC-27a is another name. In QC-27号 or 티켓-88과 the name ends before the letter: it is of another script, or of
-        # one that writes no space there.
+        # QC-27a is another name. In QC-27号 or 티켓-88과 the name ends before the letter: it is of another script, or
+        # of one that writes no space there.
         script = _script(beside)
         return script not in _UNSPACED and (not own or script in own)
     return _in_one_word(edge, beside)
