@@ -61,20 +61,26 @@ def lacks_tree(workspace: Workspace, proposal: AgreementProposal) -> bool:
 
 
 def propose_work_areas(workspace: Workspace, jobs: Iterable[Job], *, named: bool = False) -> tuple[Job, ...]:
-    """Write a proposed work area into the plan of each of these jobs that has none and was never agreed to, and with
-    ``named`` also of those that were agreed to without one; return all of them as they are then."""
+    """The jobs, each with a proposed work area if its plan has none and it was never agreed to, and with ``named`` also
+    if it was agreed to without one. Nothing is written: that is done when somebody agrees."""
     proposed: list[Job] = []
     names: tuple[str, ...] | None = None
     for job in jobs:
         agreed = any(entry.type == "agreed" for entry in workspace.ledger.read(job.id).entries)
         if job.work is None and (not agreed or (named and lacks_work_area(workspace, job))):
             names = project_names(workspace) if names is None else names
-            area = propose_work_area(names, named_by_checks(job))
-            with suppress(OSError), writing(workspace, job.path, job.id) as plan:
-                plan.write_fields({"work": list(area)})
-            job = workspace.job_at(job.path)
+            job = replace(job, work=propose_work_area(names, named_by_checks(job)))
         proposed.append(job)
     return tuple(proposed)
+
+
+def write_work_area(workspace: Workspace, job: Job) -> Job:
+    """Write the work area of a job into its plan, if the plan has none."""
+    if job.work is None or workspace.job_at(job.path).work is not None:
+        return job
+    with writing(workspace, job.path, job.id) as plan:
+        plan.write_fields({"work": list(job.work)})
+    return workspace.job_at(job.path)
 
 
 def named_by_checks(job: Job) -> frozenset[str]:
@@ -140,6 +146,8 @@ def tree_problems(proposal: FullProposal) -> Iterator[AgreementProblem]:
 
 def agree_fully(workspace: Workspace, proposal: FullProposal, approval: Approval, *, notes: str = "") -> Entry:
     """Seal the proposed terms with the files and tests that they are about."""
+    if isinstance(proposal.terms.plan, Job):
+        write_work_area(workspace, proposal.terms.plan)
     tree = proposal.now.tree
     found = tree if tree.commit is not None or tree.list is not None else None
     return agree(workspace, proposal.terms, approval, notes=notes, tree=found, baselines=proposal.baselines)

@@ -104,12 +104,21 @@ class Room:
 
 
 @contextmanager
-def room_folder(project: Path, use: str) -> Iterator[Path]:
-    """A folder for a room. The same one is used again, because files that are still right need not be written, but only
-    by one process at a time; others get a new one."""
+def room_folder(project: Path, use: str, *, keep: bool = True) -> Iterator[Path]:
+    """A folder for a room. If it is to be kept, the same one is used again, because files that are still right need not
+    be written, but only by one process at a time; others get a new one."""
     base = _own_folder()
     _refuse_settings_above(base, Path(os.path.realpath(project)))
     name = f"{use}-{digest(os.fsencode(os.path.realpath(project)))[7:23]}"
+    if not keep:
+        folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=base))
+        try:
+            yield folder / project.name
+        finally:
+            remove_room(folder)
+            with suppress(OSError):
+                base.rmdir()
+        return
     descriptor = os.open(base / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         try:

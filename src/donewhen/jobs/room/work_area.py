@@ -82,7 +82,7 @@ class JudgingFiles:
         if area.is_named_output(name):
             return "work"
         if not area.has(name):
-            return "outside"
+            return "tests" if self.is_test(name) else "outside"
         if area.tests_may_change(name):
             return "work"
         if self.is_test(name):
