@@ -24,7 +24,9 @@ _NODE = tuple(
     for name in ("*.test", "*-test", "*_test", "test-*", "test", "test/*")
 )
 # In the order in which pytest looks at the files of a folder.
-_SETTINGS = (*("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"),)
+PYTEST_SETTINGS = (
+    *("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"),
+)
 
 
 def collected_patterns(
@@ -118,7 +120,7 @@ def _pytest_patterns(arguments: Sequence[str], settings: Mapping[str, str]) -> t
     patterns: list[str] = []
     for folder in sorted({posixpath.dirname(path) for path in settings}):
         # The first file with pytest's settings counts, even if it does not say which files have tests.
-        for name in _SETTINGS:
+        for name in PYTEST_SETTINGS:
             path = posixpath.join(folder, name)
             if path in settings and (found := _python_files(path, settings[path])) is not None:
                 patterns += found or _PYTEST

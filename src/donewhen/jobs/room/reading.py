@@ -22,6 +22,8 @@ from donewhen.jobs.room.names import matches_pattern
 from donewhen.jobs.room.room_plan import RoomPlan, plan_room
 from donewhen.jobs.room.upstream import UpstreamFiles, upstream_files
 from donewhen.jobs.room.work_area import JudgingFiles, WorkArea, judging_files
+from donewhen.test_reports.collected_files import PYTEST_SETTINGS, collected_patterns
+from donewhen.test_reports.test_runners import runner_of
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,6 @@ def read_rooms(
     *,
     basis: RoomBasis | None = None,
     collected: Collection[str] = (),
-    test_patterns: Collection[str] = (),
     fetch: bool = False,
 ) -> Iterator[RoomReading | None]:
     """Read what the rooms of a job are made of; None if its checks run in the work tree. With ``fetch``, upstream
@@ -88,7 +89,7 @@ def read_rooms(
             agreed.folders,
             basis.named(place.inside),
             collected=collected,
-            test_patterns=[*test_patterns],
+            test_patterns=_collected_patterns(agreed, basis),
             installed=installed_names(place.top, disk.environments),
         )
         blobs = SeveralBlobs(agreed.blobs, DiskBlobs(str(place.top)), StoredBlobs(workspace.folder / "state" / "tree"))
@@ -107,6 +108,16 @@ def read_rooms(
                 agreed = replace(agreed, files=upstream.files)
                 plan = plan_with(agreed)
         yield RoomReading(basis, agreed, disk, plan, area, judges, blobs, upstream)
+
+
+def _collected_patterns(agreed: AgreedFiles, basis: RoomBasis) -> tuple[str, ...]:
+    """Patterns of the files from which the commands collect tests, by the agreed settings."""
+    runners = [(runner_of(command), command) for command in basis.commands if command]
+    names = [name for name in agreed.files if name.rpartition("/")[2] in PYTEST_SETTINGS] if runners else []
+    contents = agreed.blobs.contents([(name, agreed.files[name].blob) for name in names])
+    settings = {name: text.decode("utf-8", "replace") for name, text in zip(names, contents, strict=True)}
+    found = (pattern for runner, words in runners for pattern in collected_patterns(runner, words, settings))
+    return tuple(dict.fromkeys(found))
 
 
 def installed_names(top: Path, environments: Collection[str]) -> frozenset[str]:

@@ -11,13 +11,13 @@ from typing import Literal
 
 from donewhen.jobs.room.judging_names import (
     DEPENDENCY_FILES,
-    TEST_PATTERNS,
     NamedFile,
     is_settings,
     is_test,
     module_files,
 )
 from donewhen.jobs.room.names import is_pattern, matches_pattern
+from donewhen.test_reports.collected_files import is_collected
 
 Kind = Literal["work", "tests", "judges", "outside"]
 """What a changed file is: work, a test, something else that judges, or a file outside the work area."""
@@ -69,7 +69,8 @@ class JudgingFiles:
     """Folders of such files; what lies directly in them judges, too."""
     collected: frozenset[str] = frozenset()
     """Files from which the agreed test run collected tests."""
-    test_patterns: tuple[str, ...] = TEST_PATTERNS
+    test_patterns: tuple[str, ...] = ()
+    """Files from which the checks collect tests (see ``is_collected``)."""
     import_roots: frozenset[str] = frozenset()
     """Folders from which modules are imported, with a trailing slash; empty for the repository."""
     installed: frozenset[str] = frozenset()
@@ -96,7 +97,8 @@ class JudgingFiles:
         return "outside" if self._takes_over(name, area) else "work"
 
     def is_test(self, name: str) -> bool:
-        return name in self.collected or is_test(name.removeprefix(self.inside), self.test_patterns)
+        inner = name.removeprefix(self.inside)
+        return name in self.collected or is_test(inner) or is_collected(inner, self.test_patterns)
 
     def _takes_over(self, name: str, area: WorkArea) -> bool:
         """Whether a new file adds a top-level module, which could be imported instead of an agreed or installed one."""
@@ -176,7 +178,7 @@ def judging_files(
         frozenset(named),
         frozenset(named_folders),
         frozenset(collected),
-        (*TEST_PATTERNS, *test_patterns),
+        tuple(test_patterns),
         frozenset(roots),
         frozenset(installed),
         agreed.keys(),
