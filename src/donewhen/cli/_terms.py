@@ -71,6 +71,8 @@ def show_files(output: Output, found: FullProposal) -> None:
         output.say(f"    ! stays as it is although it is in the work area: {_names(now.judged_inside)}", fg="yellow")
     if now.begun:
         output.say(f"    ! counts as work that has begun: {_names(now.begun)}", fg="yellow")
+    if now.untracked:
+        output.say(f"    ! never committed, so not part of the agreement: {_names(now.untracked)}", fg="yellow")
     if now.of_others:
         output.say(f"    ! not committed, and part of other jobs: {_names(now.of_others)}", fg="yellow")
     if now.ahead:

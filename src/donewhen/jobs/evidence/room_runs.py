@@ -65,7 +65,7 @@ def run_in_rooms(
         else _loss(before_work, second, _renamed(reading, before_work, second)),
     )
     decision = decide(reading.plan, outcome, no_agreed_tests=baseline is not None and baseline.is_empty)
-    shown = second if second is not None and (first.passed or decision.failed_in == "whole") else first
+    shown = second if second is not None and (first.passed or decision.failed_in in ("whole", "both")) else first
     declared = [*before.inputs.files] if before.inputs.declared else None
     settled = session.is_still(declared)
     runs = (first,) if second is None else (first, second)

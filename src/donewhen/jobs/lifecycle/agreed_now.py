@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
-from donewhen.config.agent_runtimes import LOCAL_HOOK_FILES, PROJECT_HOOK_FILES
-from donewhen.config.loader import CONFIG_FILE
 from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.git import git
@@ -49,6 +46,8 @@ class AgreedNow:
     """Files in the work area that stay as they are agreed, because a check names them."""
     of_others: tuple[str, ...] = ()
     """Uncommitted files of other jobs: they are not part of the agreement."""
+    untracked: tuple[str, ...] = ()
+    """New files outside the area that were never committed and judge nothing: they are not part of it either."""
 
 
 def agreed_now(workspace: Workspace, job: Job) -> AgreedNow:
@@ -63,17 +62,20 @@ def agreed_now(workspace: Workspace, job: Job) -> AgreedNow:
             return AgreedNow(tree)
         present = _present(reading)
         tree = AgreedTree(commit=commit, upstream=tree.upstream, present=present)
-        begun, uncommitted, others = [], [], []
+        begun, uncommitted, others, untracked = [], [], [], []
         areas = [area_of_job(workspace, other, place.inside) for other in open_jobs(workspace, job)]
         done = files_of_done_jobs(workspace, job, reading.plan) if reading.plan.outside else {}
         for change in reading.plan.changes:
             name = change.name
             if change.kind in ("work", "tests") and reading.area.has(name):
                 begun.append(name)
-            elif name in present or _is_sealed_elsewhere(workspace, place, name):
+            elif name in present:
                 continue
             elif name in done or any(area.has(name) for area in areas):
                 others.append(name)
+            elif change.how == "added" and change.kind == "outside" and name not in reading.judges.named:
+                # A note, a key, a scratch file: it judges nothing, and is in no room.
+                untracked.append(name)
             else:
                 uncommitted.append(name)
         judged = [
@@ -82,7 +84,9 @@ def agreed_now(workspace: Workspace, job: Job) -> AgreedNow:
             if name in reading.judges.named and reading.area.has(name) and not reading.is_writable(name)
         ]
         ahead = _ahead_of_server(reading, tree) if tree.upstream is not None else ()
-    return AgreedNow(tree, tuple(begun), tuple(uncommitted), tuple(ahead), tuple(judged), tuple(others))
+    return AgreedNow(
+        tree, tuple(begun), tuple(uncommitted), tuple(ahead), tuple(judged), tuple(others), tuple(untracked)
+    )
 
 
 def agreed_baselines(
@@ -112,7 +116,7 @@ def agreed_baselines(
                         argv, command_environment(workspace), workspace.settings().jobs.command_timeout
                     )
                     raise_if_cancelled()
-                    known[name] = recorded_baseline(evidence_store(workspace), run)
+                    known[name] = recorded_baseline(evidence_store(workspace), run, argv, session.reading.agreed.files)
                 except (CommandNotRunnableError, DonewhenError) as error:
                     known[name] = AgreedBaseline(why=error.message)
     return {name: known[name] for name in commands if name in known}
@@ -136,13 +140,6 @@ def _present(reading: RoomReading) -> dict[str, str | None]:
         for name, file in reading.disk.files.items()
         if name not in reading.agreed.files and any(matches_pattern(name, pattern) for pattern in patterns)
     }
-
-
-def _is_sealed_elsewhere(workspace: Workspace, place: Place, name: str) -> bool:
-    """Whether the project's own agreement seals a file, by what it says: settings, hooks and missions."""
-    inner = name.removeprefix(place.inside)
-    missions = f"{PurePosixPath(workspace.settings().judge.missions)}/"
-    return inner == CONFIG_FILE or inner.startswith(missions) or inner in (*PROJECT_HOOK_FILES, *LOCAL_HOOK_FILES)
 
 
 def _ahead_of_server(reading: RoomReading, tree: AgreedTree) -> Sequence[str]:

@@ -71,7 +71,7 @@ class RoomBasis:
 
     def named(self, inside: str) -> list[tuple[NamedFile, ...]]:
         """The files that the checks name and that judge the work."""
-        files = [tuple(named_files(command)) for command in self.commands]
+        files = [tuple(named_files(command)) for command in (*self.commands, *self.prepare)]
         places = area_of(inside, self.job_folder, (), self.schemas).outputs
         files.append(tuple(NamedFile(place.removeprefix(inside), whole_folder=True) for place in places))
         return files

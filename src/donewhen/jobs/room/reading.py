@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from donewhen.config.agent_runtimes import LOCAL_HOOK_FILES, PROJECT_HOOK_FILES
+from donewhen.config.loader import CONFIG_FILE
 from donewhen.foundation.git_objects import TreeFile, object_name
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.room.agreed_tree import AgreedFiles, agreed_files
+from donewhen.jobs.room.agreed_tree import AgreedFiles, Place, agreed_files
 from donewhen.jobs.room.basis import RoomBasis, basis_of
 from donewhen.jobs.room.blobs import Blobs, DiskBlobs, SeveralBlobs, StoredBlobs
 from donewhen.jobs.room.disk_tree import DiskTree, read_disk
@@ -71,7 +73,7 @@ def read_rooms(
         present = basis.present(place.inside)
 
         def wanted(name: str) -> bool:
-            return area.has(name) or any(matches_pattern(name, pattern) for pattern in present)
+            return area.is_output(name) or any(matches_pattern(name, pattern) for pattern in present)
 
         with agreed_ignore_rules(agreed) as ignored:
             disk = read_disk(
@@ -94,8 +96,10 @@ def read_rooms(
         )
         blobs = SeveralBlobs(agreed.blobs, DiskBlobs(str(place.top)), StoredBlobs(workspace.folder / "state" / "tree"))
 
+        is_sealed = sealed_by_project(workspace, place)
+
         def plan_with(files: AgreedFiles) -> RoomPlan:
-            return _plan(files, disk, area, judges, basis, present)
+            return _plan(files, disk, area, judges, basis, present, is_sealed)
 
         plan = plan_with(agreed)
         if plan.two_runs and (done := files_of_done_jobs(workspace, job, plan)):
@@ -120,6 +124,19 @@ def _collected_patterns(agreed: AgreedFiles, basis: RoomBasis) -> tuple[str, ...
     return tuple(dict.fromkeys(found))
 
 
+def sealed_by_project(workspace: Workspace, place: Place) -> Callable[[str], bool]:
+    """Whether the project's own agreement seals a file, by what it says: settings, hooks and missions. They are in the
+    room as they were committed."""
+    missions = f"{PurePosixPath(workspace.settings().judge.missions)}/"
+    names = frozenset((CONFIG_FILE, *PROJECT_HOOK_FILES, *LOCAL_HOOK_FILES))
+
+    def is_sealed(name: str) -> bool:
+        inner = name.removeprefix(place.inside)
+        return inner in names or inner.startswith(missions)
+
+    return is_sealed
+
+
 def installed_names(top: Path, environments: Collection[str]) -> frozenset[str]:
     """The top-level names that the packages in virtual environments have."""
     names: set[str] = set()
@@ -137,9 +154,10 @@ def _plan(
     judges: JudgingFiles,
     basis: RoomBasis,
     present: Collection[str],
+    is_sealed: Callable[[str], bool],
 ) -> RoomPlan:
     top = agreed.place.top
-    files = dict(disk.files)
+    files = {name: file for name, file in disk.files.items() if name in agreed.files or not is_sealed(name)}
     agreed_present: dict[str, TreeFile] = {}
     for name, file in disk.files.items():
         # Ignored files that were agreed to be there have the agreed content, or they are not there.
@@ -153,7 +171,7 @@ def _plan(
         judges,
         accepted=basis.accepted,
         only_dependencies=lambda name: _only_dependencies(top, agreed, name),
-        is_same=lambda name: is_same_in_checkout(top, name, agreed.files.get(name)),
+        is_same=lambda name: is_sealed(name) or is_same_in_checkout(top, name, agreed.files.get(name)),
     )
 
 

@@ -40,7 +40,11 @@ class WorkArea:
 
     def has(self, name: str) -> bool:
         """Whether a file lies in the area."""
-        return any(matches_pattern(name, pattern) for pattern in self.patterns) or self._is_output(name)
+        return any(matches_pattern(name, pattern) for pattern in self.patterns) or self.is_output(name)
+
+    def is_output(self, name: str) -> bool:
+        """Whether a file is an agreed output, or one of those that a pattern of the outputs covers."""
+        return any(matches_pattern(name, output, below=False) for output in self.outputs)
 
     def is_named_output(self, name: str) -> bool:
         """Whether a file is itself an agreed output, not one of those that a pattern covers."""
@@ -53,9 +57,6 @@ class WorkArea:
         """Whether a pattern says this folder or file itself, so that a person agreed to it by its name."""
         wanted = folder.rstrip("/").split("/")
         return any(pattern.split("/")[: len(wanted)] == wanted for pattern in (*self.patterns, *self.outputs))
-
-    def _is_output(self, name: str) -> bool:
-        return any(matches_pattern(name, output, below=False) for output in self.outputs)
 
 
 @dataclass(frozen=True)
