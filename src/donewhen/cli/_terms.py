@@ -71,6 +71,10 @@ def show_files(output: Output, found: FullProposal) -> None:
         output.say(f"    ! stays as it is although it is in the work area: {_names(now.judged_inside)}", fg="yellow")
     if now.begun:
         output.say(f"    ! counts as work that has begun: {_names(now.begun)}", fg="yellow")
+    if now.untracked:
+        output.say(f"    ! never committed, so not part of the agreement: {_names(now.untracked)}", fg="yellow")
+    if now.of_others:
+        output.say(f"    ! not committed, and part of other jobs: {_names(now.of_others)}", fg="yellow")
     if now.ahead:
         output.say(f"    ! differs from the branch on the server: {_names(now.ahead)}", fg="yellow")
     for name in sorted({key.rpartition(".")[0] for key in now.tree.filters}):
@@ -81,6 +85,9 @@ def show_files(output: Output, found: FullProposal) -> None:
     for name, baseline in found.baselines.items():
         counted = f"{baseline.tests} tests" if baseline.tests else baseline.why or "no tests yet"
         output.say(f"    tests now: {counted} in `{name}`")
+    for name, tests in found.lost_tests.items():
+        gone = f"{len(tests)} test(s) of the earlier agreement are gone in `{name}`: {_names(tests)}"
+        output.say(f"    ! {gone}", fg="yellow")
     for requirement in _runs(area):
         runner = runner_of(requirement)
         if runner.unknown:

@@ -109,7 +109,7 @@ class RoomSession:
             return self._rooms[use]
         reading = self.reading
         place = reading.agreed.place
-        folder = self._stack.enter_context(room_folder(place.top, use))
+        folder = self._stack.enter_context(room_folder(place.top, use, keep=len(tree) >= _KEPT_FROM))
         room = Room(
             folder,
             tree,
@@ -193,6 +193,8 @@ class RoomSession:
         return room_environment(environment, startup)
 
 
+_KEPT_FROM = 500
+"""The number of files from which it pays to keep a room for the next time."""
 _OPEN: ContextVar[RoomSession | None] = ContextVar("donewhen_rooms", default=None)
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from donewhen.config.agent_runtimes import LOCAL_HOOK_FILES, PROJECT_HOOK_FILES
+from donewhen.config.loader import CONFIG_FILE
 from donewhen.foundation.executables import safe_path
 from donewhen.foundation.git_objects import TreeFile, object_name
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.room.agreed_tree import AgreedFiles, agreed_files
+from donewhen.jobs.room.agreed_tree import AgreedFiles, Place, agreed_files
 from donewhen.jobs.room.basis import RoomBasis, basis_of
 from donewhen.jobs.room.blobs import Blobs, DiskBlobs, SeveralBlobs, StoredBlobs
 from donewhen.jobs.room.checkout_forms import CheckedOut, SealedFilters, checked_out
@@ -25,6 +27,8 @@ from donewhen.jobs.room.room_plan import RoomPlan, Tree, plan_room
 from donewhen.jobs.room.sparse import left_out_of_checkout
 from donewhen.jobs.room.upstream import UpstreamFiles, upstream_files
 from donewhen.jobs.room.work_area import JudgingFiles, WorkArea, judging_files
+from donewhen.test_reports.collected_files import PYTEST_SETTINGS, collected_patterns
+from donewhen.test_reports.test_runners import runner_of
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,6 @@ def read_rooms(
     *,
     basis: RoomBasis | None = None,
     collected: Collection[str] = (),
-    test_patterns: Collection[str] = (),
     fetch: bool = False,
 ) -> Iterator[RoomReading | None]:
     """Read what the rooms of a job are made of; None if its checks run in the work tree. With ``fetch``, upstream
@@ -79,13 +82,13 @@ def read_rooms(
     if basis is None:
         yield None
         return
-    with agreed_files(workspace, basis.tree) as committed, ExitStack() as stack:
+    with agreed_files(workspace, basis.tree, job) as committed, ExitStack() as stack:
         place = committed.place
         area = basis.area(place.inside)
         present = basis.present(place.inside)
 
         def wanted(name: str) -> bool:
-            return area.has(name) or any(matches_pattern(name, pattern) for pattern in present)
+            return area.is_output(name) or any(matches_pattern(name, pattern) for pattern in present)
 
         with agreed_ignore_rules(committed) as ignored:
             disk = read_disk(
@@ -93,7 +96,7 @@ def read_rooms(
                 committed.files,
                 committed.folders,
                 ignored=ignored,
-                is_generated=lambda name: place.is_generated(workspace, name),
+                is_generated=place.record_of_others(workspace, job),
                 wanted=wanted,
                 like=committed.like,
             )
@@ -103,16 +106,18 @@ def read_rooms(
             committed.folders,
             basis.named(place.inside),
             collected=collected,
-            test_patterns=[*test_patterns],
+            test_patterns=_collected_patterns(committed, basis),
             installed=installed_names(place.top, disk.environments),
         )
         filters = SealedFilters(basis.tree.filters, safe_path(workspace.root))
+
+        is_sealed = sealed_by_project(workspace, place)
 
         def in_checkout(files: AgreedFiles) -> CheckedOut:
             return checked_out(files, disk, filters, stack)
 
         def plan_with(files: AgreedFiles, form: CheckedOut) -> RoomPlan:
-            return _plan(files, form, disk, area, judges, basis)
+            return _plan(files, form, disk, area, judges, basis, is_sealed)
 
         form = in_checkout(committed)
         agreed = form.agreed
@@ -123,7 +128,7 @@ def read_rooms(
             plan = plan_with(agreed, form)
         upstream = None
         if plan.two_runs and place.has_git:
-            upstream = upstream_files(workspace, basis.tree, agreed, plan, in_checkout, fetch=fetch)
+            upstream = upstream_files(workspace, basis.tree, job, agreed, plan, in_checkout, fetch=fetch)
             if upstream is not None:
                 files = upstream.files
                 form = in_checkout(replace(committed, files=files, committed=files, submodules=upstream.submodules))
@@ -131,6 +136,29 @@ def read_rooms(
                 plan = plan_with(agreed, form)
         blobs = SeveralBlobs(agreed.blobs, DiskBlobs(str(place.top)), StoredBlobs(workspace.folder / "state" / "tree"))
         yield RoomReading(basis, agreed, disk, plan, area, judges, blobs, upstream, form.notes)
+
+
+def _collected_patterns(agreed: AgreedFiles, basis: RoomBasis) -> tuple[str, ...]:
+    """Patterns of the files from which the commands collect tests, by the agreed settings."""
+    runners = [(runner_of(command), command) for command in basis.commands if command]
+    names = [name for name in agreed.files if name.rpartition("/")[2] in PYTEST_SETTINGS] if runners else []
+    contents = agreed.blobs.contents([(name, agreed.files[name].blob) for name in names])
+    settings = {name: text.decode("utf-8", "replace") for name, text in zip(names, contents, strict=True)}
+    found = (pattern for runner, words in runners for pattern in collected_patterns(runner, words, settings))
+    return tuple(dict.fromkeys(found))
+
+
+def sealed_by_project(workspace: Workspace, place: Place) -> Callable[[str], bool]:
+    """Whether the project's own agreement seals a file, by what it says: settings, hooks and missions. They are in the
+    room as they were committed."""
+    missions = f"{PurePosixPath(workspace.settings().judge.missions)}/"
+    names = frozenset((CONFIG_FILE, *PROJECT_HOOK_FILES, *LOCAL_HOOK_FILES))
+
+    def is_sealed(name: str) -> bool:
+        inner = name.removeprefix(place.inside)
+        return inner in names or inner.startswith(missions)
+
+    return is_sealed
 
 
 def installed_names(top: Path, environments: Collection[str]) -> frozenset[str]:
@@ -150,16 +178,20 @@ def _plan(
     area: WorkArea,
     judges: JudgingFiles,
     basis: RoomBasis,
+    is_sealed: Callable[[str], bool],
 ) -> RoomPlan:
     top = agreed.place.top
+    files = {name: file for name, file in disk.files.items() if name in agreed.files or not is_sealed(name)}
     return plan_room(
         {**agreed.files, **agreed_present(disk, agreed, basis)},
-        {**disk.files, **left_out_of_checkout(agreed, disk.files)},
+        {**files, **left_out_of_checkout(agreed, disk.files)},
         area,
         judges,
         accepted=basis.accepted,
         only_dependencies=lambda name: _only_dependencies(top, agreed, name),
-        is_same=lambda name: name in form.unmodified or is_same_in_checkout(top, name, agreed.files.get(name)),
+        is_same=lambda name: (
+            is_sealed(name) or name in form.unmodified or is_same_in_checkout(top, name, agreed.files.get(name))
+        ),
     )
 
 

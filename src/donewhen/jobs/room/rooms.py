@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from donewhen.jobs.room.building import (
     remove_files,
     remove_unknown,
 )
-from donewhen.jobs.room.own_folders import RoomError, kept_folder, own_folder, writing_there
+from donewhen.jobs.room.own_folders import RoomError, kept_folder, own_folder, temporary_folder, writing_there
 from donewhen.jobs.room.repository import check_out, finish_repository, remove_repository, start_repository
 from donewhen.jobs.room.room_plan import Tree
 
@@ -77,29 +77,27 @@ class Room:
         return changed_files(self.folder, closed)
 
     def _check_out_with_git(self, missing: Sequence[str], commit: str) -> None:
-        agreed = self.agreed.committed
-        start_repository(self.folder, self.agreed.place.top, commit)
-        committed = [name for name in missing if agreed.get(name) == self.tree[name] and not self._in_submodule(name)]
+        converted = {name: file for name, file in self.agreed.committed.items() if self._is_converted(name)}
+        stored = {
+            name: file
+            for name, file in self.tree.items()
+            if self.agreed.committed.get(name) == file and not self._in_submodule(name)
+        }
+        start_repository(self.folder, self.agreed.place.top, commit, {**stored, **converted})
+        committed = [name for name in missing if name in stored]
         if committed:
             check_out(self.folder, committed)
             close_for_writing(self.folder, committed, self.tree, self.writable)
-        known = set(committed)
-        self._write([name for name in missing if name not in known])
-        differing = [name for name, file in self.tree.items() if self._is_stored_anew(name, file)]
-        gone = [name for name in self._index_names() if name not in self.tree]
-        finish_repository(self.folder, differing, gone, [*self.agreed.submodules])
+        self._write([name for name in missing if name not in stored])
+        finish_repository(self.folder, [name for name in self.tree if name not in stored and name not in converted])
 
-    def _is_stored_anew(self, name: str, file: TreeFile) -> bool:
-        if self._in_submodule(name):
-            return True
-        is_converted = name in self.agreed.converted and self.agreed.files.get(name) == file
-        return not is_converted and self.agreed.committed.get(name) != file
-
-    def _index_names(self) -> Sequence[str]:
-        from donewhen.foundation.git import git
-
-        listed = git(self.folder, "ls-files", "-z") or b""
-        return [os.fsdecode(name) for name in listed.split(b"\0") if name]
+    def _is_converted(self, name: str) -> bool:
+        """Whether git stores a file with another content than it has in the folder, and knows how."""
+        return (
+            name in self.agreed.converted
+            and self.tree.get(name) == self.agreed.files.get(name)
+            and not self._in_submodule(name)
+        )
 
     def _in_submodule(self, name: str) -> bool:
         return any(name.startswith(f"{folder}/") for folder in self.agreed.submodules)
@@ -110,13 +108,23 @@ class Room:
 
 
 @contextmanager
-def room_folder(project: Path, use: str) -> Iterator[Path]:
-    """A folder for a room. The same one is used again, because files that are still right need not be written, but only
-    by one process at a time; others get a new one."""
+def room_folder(project: Path, use: str, *, keep: bool = True) -> Iterator[Path]:
+    """A folder for a room. If it is to be kept, the same one is used again, because files that are still right need not
+    be written, but only by one process at a time; others get a new one."""
     real = Path(os.path.realpath(project))
-    _refuse_settings_above(own_folder(), real)
-    with kept_folder(f"{use}-{digest(os.fsencode(real))[7:23]}", real) as folder:
-        yield folder / project.name
+    base = own_folder()
+    _refuse_settings_above(base, real)
+    name = f"{use}-{digest(os.fsencode(real))[7:23]}"
+    if keep:
+        with kept_folder(name, real) as folder:
+            yield folder / project.name
+        return
+    try:
+        with temporary_folder(name) as folder:
+            yield folder / project.name
+    finally:
+        with suppress(OSError):
+            base.rmdir()
 
 
 def _refuse_settings_above(base: Path, project: Path) -> None:

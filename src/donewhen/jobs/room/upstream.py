@@ -9,6 +9,7 @@ from pathlib import Path
 from donewhen.foundation.git import GitError, git
 from donewhen.foundation.git_objects import ObjectReader, TreeFile
 from donewhen.jobs.ledger.entry_content import AgreedTree, Upstream
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.room.agreed_tree import AgreedFiles, MissingCommitError, agreed_files
 from donewhen.jobs.room.checkout_forms import CheckedOut
@@ -43,6 +44,7 @@ def upstream_of(top: Path) -> Upstream | None:
 def upstream_files(
     workspace: Workspace,
     tree: AgreedTree,
+    job: Job,
     agreed: AgreedFiles,
     plan: RoomPlan,
     in_checkout: Callable[[AgreedFiles], CheckedOut],
@@ -67,7 +69,7 @@ def upstream_files(
         with ObjectReader(top) as reader:
             if not _descends(reader, commit, tree.commit):
                 return None
-        with agreed_files(workspace, AgreedTree(commit=commit)) as later:
+        with agreed_files(workspace, AgreedTree(commit=commit), job) as later:
             files = dict(later.files)
             form = in_checkout(later)
     except (GitError, MissingCommitError):

@@ -11,13 +11,13 @@ from typing import Literal
 
 from donewhen.jobs.room.judging_names import (
     DEPENDENCY_FILES,
-    TEST_PATTERNS,
     NamedFile,
     is_settings,
     is_test,
     module_files,
 )
 from donewhen.jobs.room.names import is_pattern, matches_pattern
+from donewhen.test_reports.collected_files import is_collected
 
 Kind = Literal["work", "tests", "judges", "outside"]
 """What a changed file is: work, a test, something else that judges, or a file outside the work area."""
@@ -40,7 +40,11 @@ class WorkArea:
 
     def has(self, name: str) -> bool:
         """Whether a file lies in the area."""
-        return any(matches_pattern(name, pattern) for pattern in self.patterns) or self._is_output(name)
+        return any(matches_pattern(name, pattern) for pattern in self.patterns) or self.is_output(name)
+
+    def is_output(self, name: str) -> bool:
+        """Whether a file is an agreed output, or one of those that a pattern of the outputs covers."""
+        return any(matches_pattern(name, output, below=False) for output in self.outputs)
 
     def is_named_output(self, name: str) -> bool:
         """Whether a file is itself an agreed output, not one of those that a pattern covers."""
@@ -54,9 +58,6 @@ class WorkArea:
         wanted = folder.rstrip("/").split("/")
         return any(pattern.split("/")[: len(wanted)] == wanted for pattern in (*self.patterns, *self.outputs))
 
-    def _is_output(self, name: str) -> bool:
-        return any(matches_pattern(name, output, below=False) for output in self.outputs)
-
 
 @dataclass(frozen=True)
 class JudgingFiles:
@@ -69,7 +70,8 @@ class JudgingFiles:
     """Folders of such files; what lies directly in them judges, too."""
     collected: frozenset[str] = frozenset()
     """Files from which the agreed test run collected tests."""
-    test_patterns: tuple[str, ...] = TEST_PATTERNS
+    test_patterns: tuple[str, ...] = ()
+    """Files from which the checks collect tests (see ``is_collected``)."""
     import_roots: frozenset[str] = frozenset()
     """Folders from which modules are imported, with a trailing slash; empty for the repository."""
     installed: frozenset[str] = frozenset()
@@ -82,7 +84,7 @@ class JudgingFiles:
         if area.is_named_output(name):
             return "work"
         if not area.has(name):
-            return "outside"
+            return "tests" if self.is_test(name) else "outside"
         if area.tests_may_change(name):
             return "work"
         if self.is_test(name):
@@ -96,7 +98,8 @@ class JudgingFiles:
         return "outside" if self._takes_over(name, area) else "work"
 
     def is_test(self, name: str) -> bool:
-        return name in self.collected or is_test(name.removeprefix(self.inside), self.test_patterns)
+        inner = name.removeprefix(self.inside)
+        return name in self.collected or is_test(inner) or is_collected(inner, self.test_patterns)
 
     def _takes_over(self, name: str, area: WorkArea) -> bool:
         """Whether a new file adds a top-level module, which could be imported instead of an agreed or installed one."""
@@ -176,7 +179,7 @@ def judging_files(
         frozenset(named),
         frozenset(named_folders),
         frozenset(collected),
-        (*TEST_PATTERNS, *test_patterns),
+        tuple(test_patterns),
         frozenset(roots),
         frozenset(installed),
         agreed.keys(),
