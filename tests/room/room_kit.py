@@ -139,6 +139,7 @@ class Bench:
         if agreed:
             self.agree(job)
             assert start_job(self.workspace, job.id, unproved_actor()).started
+        self._before.clear()
         return self.workspace.job(job.id)
 
     def agree(self, *jobs: Job) -> None:

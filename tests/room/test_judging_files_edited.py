@@ -5,7 +5,22 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from room_kit import ENDS, FORGES, GOOD, HOLLOW, LAZY, PRICE, PYTEST, PYTHON, RUN_CHECK, RUN_TESTS, SHOP, TESTS, Bench, wrote
+from room_kit import (
+    ENDS,
+    FORGES,
+    GOOD,
+    HOLLOW,
+    LAZY,
+    PRICE,
+    PYTEST,
+    PYTHON,
+    RUN_CHECK,
+    RUN_TESTS,
+    SHOP,
+    TESTS,
+    Bench,
+    wrote,
+)
 
 READS_DATA = """\
 import json
@@ -68,9 +83,7 @@ def test_a_script_that_is_named_in_other_ways_is_named(tmp_path: Path) -> None:
     (bench.root / "tools/check.py").chmod(0o755)
     bench.commit()
     for title, command in ways.items():
-        job = bench.job(
-            f"It passes\n  check: run {command}", title=title.title(), work=["/src/shop/**", "/tools/**"]
-        )
+        job = bench.job(f"It passes\n  check: run {command}", title=title.title(), work=["/src/shop/**", "/tools/**"])
         bench.write("tools/check.py", "#!/usr/bin/env python3\n")
         bench.write(PRICE, LAZY)
         answer = bench.complete(job)
@@ -122,7 +135,7 @@ pythonpath = ["src"]
 
 
 def test_of_a_manifest_in_the_area_only_the_dependencies_change(tmp_path: Path) -> None:
-    tests = TESTS.replace("import sys\n\nsys.path.insert(0, \"src\")\n", "")
+    tests = TESTS.replace('import sys\n\nsys.path.insert(0, "src")\n', "")
     bench = Bench(tmp_path / "shop", SHOP | {"pyproject.toml": MANIFEST, "tests/test_price.py": tests})
     job = bench.job(RUN_TESTS, work=["/src/shop/**", "/pyproject.toml"])
     only = '\naddopts = "-k empty"\n'
@@ -161,7 +174,9 @@ def test_what_a_settings_file_names_is_as_agreed(tmp_path: Path) -> None:
     bench.refuses(job, {"hollowed": wrote({"src/shop/check_price.py": HOLLOW})})
 
 
-def test_doctests_in_documentation_that_is_checked_are_agreed_unless_the_file_is_what_is_checked(tmp_path: Path) -> None:
+def test_doctests_in_documentation_that_is_checked_are_agreed_unless_the_file_is_what_is_checked(
+    tmp_path: Path,
+) -> None:
     page = ">>> import sys; sys.path.insert(0, 'src')\n>>> from shop.price import total\n>>> total([1, 2])\n{}\n"
     bench = Bench(tmp_path / "shop", SHOP | {"docs/usage.txt": page.format(3)})
     job = bench.job(
@@ -178,7 +193,10 @@ def test_ignore_files_are_the_agreed_ones(tmp_path: Path) -> None:
     uses = "import pathlib\n\n\ndef total(prices):\n    return eval(pathlib.Path('{}').read_text())\n"
     bench = Bench(tmp_path / "shop")
     job = bench.job(RUN_CHECK)
-    for name, made in {"a file that is ignored": "build/answer.txt", "one that is not any more": "build/other.txt"}.items():
+    for name, made in {
+        "a file that is ignored": "build/answer.txt",
+        "one that is not any more": "build/other.txt",
+    }.items():
         bench.write(PRICE, uses.format(made))
         bench.write(made, "3")
         if "any more" in name:

@@ -96,7 +96,10 @@ def test_work_that_reads_the_checkout_finds_it_but_the_room_decides(tmp_path: Pa
     """What it imports from there by an absolute path is no part of what is judged."""
     bench = Bench(tmp_path / "shop")
     job = bench.job(RUN_CHECK)
-    bench.write(PRICE, f"import os, sys\nsys.path[:0] = [os.path.join(sys.path[0], '..', 'more'), 'more']\nfrom summing import total as total\n")
+    bench.write(
+        PRICE,
+        f"import os, sys\nsys.path[:0] = [os.path.join(sys.path[0], '..', 'more'), 'more']\nfrom summing import total as total\n",
+    )
     bench.write("more/summing.py", GOOD)
     answer = bench.complete(job)
     assert not answer.done

@@ -54,7 +54,9 @@ def test_no_settings_or_plugin_beside_the_tests_decide_for_pytest(tmp_path: Path
             "conftest.py in the package": wrote({"src/shop/conftest.py": FORGES, "src/conftest.py": FORGES}),
             "pytest.ini": wrote({"pytest.ini": f"[pytest]\n{deselects}\n"}),
             ".pytest.ini": wrote({".pytest.ini": f"[pytest]\n{deselects}\n"}),
-            "pytest.toml": wrote({"pytest.toml": '[pytest]\naddopts = ["--deselect=tests/test_price.py::test_total"]\n'}),
+            "pytest.toml": wrote(
+                {"pytest.toml": '[pytest]\naddopts = ["--deselect=tests/test_price.py::test_total"]\n'}
+            ),
             "tox.ini": wrote({"tox.ini": f"[pytest]\n{deselects}\n"}),
             "setup.cfg": wrote({"setup.cfg": f"[tool:pytest]\n{deselects}\n"}),
             "pyproject.toml": wrote({"pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-k empty"\n'}),
@@ -82,7 +84,10 @@ def test_no_other_makefile_is_read(tmp_path: Path) -> None:
             "GNUmakefile": wrote({"GNUmakefile": true}),
             "makefile": wrote({"makefile": true}),
             "an included file": wrote({"rules.mk": "SHELL = /bin/true\n"}),
-            "a link": lambda bench: (bench.write("src/shop/all.mk", true), bench.link("GNUmakefile", "src/shop/all.mk")),
+            "a link": lambda bench: (
+                bench.write("src/shop/all.mk", true),
+                bench.link("GNUmakefile", "src/shop/all.mk"),
+            ),
             "version control of the last century": wrote({"RCS/GNUmakefile,v": true, "SCCS/s.GNUmakefile": true}),
         },
     )
@@ -153,14 +158,18 @@ def test_python_m_runs_the_agreed_module(tmp_path: Path) -> None:
 
 def test_python_m_of_a_work_that_is_still_to_be_written_is_the_work(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop", SHOP | {"shop/__init__.py": ""})
-    job = bench.job(f"It starts\n  check: run {PYTHON} -m shop.cli --version", outputs=["/shop/cli.py"], work=["/shop/**"])
+    job = bench.job(
+        f"It starts\n  check: run {PYTHON} -m shop.cli --version", outputs=["/shop/cli.py"], work=["/shop/**"]
+    )
     bench.write("shop/cli.py", "print('1.0')\n")
     assert bench.complete(job).done
 
 
 def test_unittest_finds_the_agreed_tests(tmp_path: Path) -> None:
     tests = "import sys\nimport unittest\n\nsys.path.insert(0, 'src')\nfrom shop.price import total\n\n\n"
-    tests += "class TestPrice(unittest.TestCase):\n    def test_total(self):\n        self.assertEqual(total([1, 2]), 3)\n"
+    tests += (
+        "class TestPrice(unittest.TestCase):\n    def test_total(self):\n        self.assertEqual(total([1, 2]), 3)\n"
+    )
     bench = Bench(tmp_path / "shop", SHOP | {"tests/__init__.py": "", "tests/test_price.py": tests})
     job = bench.job(f"The tests pass\n  check: run {PYTHON} -m unittest discover -s tests -t .")
     bench.refuses(
@@ -204,7 +213,10 @@ def test_node_and_npm_read_the_agreed_files(tmp_path: Path) -> None:
         "another script": {"package.json": NPM["package.json"].replace("node ", "true ")},
         "the script": {"scripts/check.js": "\n"},
         "a package nearer to the script": {"scripts/node_modules/limits/index.js": "process.exit(0)\n"},
-        "a package nearer to the tests": {"test/node_modules/x/index.js": "", "test/package.json": '{"type": "module"}'},
+        "a package nearer to the tests": {
+            "test/node_modules/x/index.js": "",
+            "test/package.json": '{"type": "module"}',
+        },
         "settings beside the work": {"src/package.json": '{"main": "x.js"}', "test/price.test.js": ""},
     }
     for name, changes in tricks.items():

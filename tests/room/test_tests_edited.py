@@ -11,8 +11,13 @@ import pytest
 from donewhen.foundation.git import GitError
 from room_kit import BAD, FORGES, GOOD, HOLLOW, LAZY, PRICE, RUN_TESTS, SHOP, TESTS, Bench, wrote
 
-MOCKED = TESTS.replace("from shop.price import total", "from unittest.mock import Mock\n\ntotal = Mock(side_effect=sum)")
-TRIED = TESTS.replace("    assert total([1, 2]) == 3", "    try:\n        assert total([1, 2]) == 3\n    except AssertionError:\n        pass")
+MOCKED = TESTS.replace(
+    "from shop.price import total", "from unittest.mock import Mock\n\ntotal = Mock(side_effect=sum)"
+)
+TRIED = TESTS.replace(
+    "    assert total([1, 2]) == 3",
+    "    try:\n        assert total([1, 2]) == 3\n    except AssertionError:\n        pass",
+)
 
 
 def test_hollowed_tests_wait_for_a_person_and_never_pass(tmp_path: Path) -> None:
@@ -53,7 +58,12 @@ def test_work_that_skips_the_agreed_tests_is_refused(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop")
     job = bench.job(RUN_TESTS)
     skips = "import pytest\n\npytest.skip('not today', allow_module_level=True)\n"
-    bench.write(PRICE, f"import sys\n\nif 'pytest' in sys.modules:\n    {skips.splitlines()[2]}\n{BAD}".replace("pytest.skip", "__import__('pytest').skip"))
+    bench.write(
+        PRICE,
+        f"import sys\n\nif 'pytest' in sys.modules:\n    {skips.splitlines()[2]}\n{BAD}".replace(
+            "pytest.skip", "__import__('pytest').skip"
+        ),
+    )
     answer = bench.complete(job)
     assert not answer.done
 

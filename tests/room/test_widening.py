@@ -27,8 +27,8 @@ WIDER: dict[str, dict[str, list[str]]] = {
 
 def test_fields_that_are_typed_later_exempt_nothing(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop")
-    job = bench.job()
-    plan = job.path.read_bytes()
+    job = bench.job(RUN_CHECK)
+    agreed = {"outputs": [f"/{PRICE}"], "work": ["/src/shop/**", "/tests/**"], "verification_evidence": []}
     for name, fields in WIDER.items():
         bench.write(PRICE, LAZY)
         wrote(FAKES)(bench)
@@ -38,7 +38,7 @@ def test_fields_that_are_typed_later_exempt_nothing(tmp_path: Path) -> None:
         assert not answer.done, name
         assert answer.codes & {"agreement_voided", "outside_work_area", "tests_changed"}, (name, answer)
         bench.undo()
-        job.path.write_bytes(plan)
+        bench.fields(job, **{field: agreed.get(field, []) for field in fields})
     bench.work()
     assert bench.complete(job).done
 
@@ -50,7 +50,7 @@ def test_fields_that_are_typed_later_exempt_nothing(tmp_path: Path) -> None:
 def test_a_file_check_that_is_added_later_exempts_nothing(tmp_path: Path, name: str, fake: str) -> None:
     bench = Bench(tmp_path / "shop")
     job = bench.job()
-    bench.plan(job, "- [ ] The check passes", f"- [ ] It is there\n  check: file /{name}\n- [ ] The check passes")
+    bench.plan(job, "- AC-2:", f"- AC-3: It is there\n  check: file /{name}\n- AC-2:")
     bench.write(PRICE, LAZY)
     bench.write(name, fake)
     if name != "check.py":
@@ -63,13 +63,13 @@ def test_a_file_check_that_is_added_later_exempts_nothing(tmp_path: Path, name: 
 
 def test_a_file_check_of_a_test_that_was_agreed_to_does_not_make_it_work(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop")
-    job = bench.job(RUN_TESTS, "There is a test\n  check: file /tests/test_price.py matches total")
+    job = bench.job(RUN_TESTS, "There is a test\n  check: file /tests/test_price.py matches /total/")
     bench.refuses(job, {"hollowed": wrote({"tests/test_price.py": HOLLOW})})
 
 
 def test_a_file_check_of_a_file_outside_of_the_area_still_sees_it(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop")
-    job = bench.job(RUN_CHECK, "There are notes\n  check: file /NOTES.md matches Sum", outputs=[f"/{PRICE}"])
+    job = bench.job(RUN_CHECK, "There are notes\n  check: file /NOTES.md matches /Sum/", outputs=[f"/{PRICE}"])
     bench.work()
     bench.write("NOTES.md", "Sum of prices\n")
     assert bench.complete(job).done
@@ -96,10 +96,11 @@ def test_criteria_of_the_project_are_asked_in_its_room(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop", SHOP | {"all.py": SHOP["check.py"]})
     project = bench.workspace.project_file
     text = project.read_text()
-    line = f"- [ ] All of it passes\n  check: run {PYTHON} all.py\n"
+    line = f"- AC-1: All of it passes\n  check: run {PYTHON} all.py\n"
     head, mark, rest = text.partition("## Acceptance Criteria\n")
     assert mark
     project.write_text(f"{head}{mark}\n{line}{rest}")
+    print(project.read_text())
     bench.commit()
     job = bench.job(f"It is there\n  check: file /{PRICE}")
     bench.write(PRICE, LAZY)

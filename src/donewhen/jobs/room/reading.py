@@ -70,7 +70,7 @@ def read_rooms(
         present = basis.present(place.inside)
 
         def wanted(name: str) -> bool:
-            return area.has(name) or any(matches_pattern(name, pattern) for pattern in present)
+            return area.is_output(name) or any(matches_pattern(name, pattern) for pattern in present)
 
         with agreed_ignore_rules(agreed) as ignored:
             disk = read_disk(
@@ -97,7 +97,7 @@ def read_rooms(
             return _plan(files, disk, area, judges, basis, present)
 
         plan = plan_with(agreed)
-        if plan.two_runs and (done := files_of_done_jobs(workspace, job, plan)):
+        if plan.two_runs and (done := files_of_done_jobs(workspace, job, plan, judges)):
             agreed = replace(agreed, files={**agreed.files, **done})
             plan = plan_with(agreed)
         upstream = None
@@ -141,6 +141,7 @@ def _plan(
         area,
         judges,
         accepted=basis.accepted,
+        leading_out=disk.leading_out,
         only_dependencies=lambda name: _only_dependencies(top, agreed, name),
         is_same=lambda name: is_same_in_checkout(top, name, agreed.files.get(name)),
     )

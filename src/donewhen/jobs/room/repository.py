@@ -23,6 +23,8 @@ def start_repository(folder: Path, top: Path, commit: str) -> None:
     objects = git(top, "rev-parse", "--path-format=absolute", "--git-path", "objects")
     if objects is None:
         raise GitError("git can't find the objects of the repository.", where=str(top), next_step="git fsck")
+    # Made before git is started, which would otherwise take a repository above for this one.
+    (folder / ".git").mkdir()
     _git(folder, "init", "--quiet", "--template=", f"--object-format={kind}", "--initial-branch=main", ".")
     place = folder / ".git"
     (place / "objects" / "info").mkdir(exist_ok=True)
@@ -43,12 +45,11 @@ def check_out(folder: Path, names: Collection[str]) -> None:
 def finish_repository(folder: Path, names: Collection[str], gone: Collection[str], submodules: Collection[str]) -> None:
     """Make one commit of the files as they lie in the folder; ``names`` differ from the index, ``gone`` are not there.
     The rules for attributes are those of the files from then on."""
-    given = b"".join(os.fsencode(name) + b"\0" for name in [*names, *gone])
-    if given:
-        _git(folder, *_SETTINGS, "update-index", "--add", "--remove", "-z", "--stdin", given=given)
-    if submodules:
-        dropped = b"".join(os.fsencode(name) + b"\0" for name in submodules)
+    # Removed first: what is added may lie where a folder, a file or a submodule was.
+    if dropped := b"".join(os.fsencode(name) + b"\0" for name in [*gone, *submodules]):
         _git(folder, *_SETTINGS, "update-index", "--force-remove", "-z", "--stdin", given=dropped)
+    if given := b"".join(os.fsencode(name) + b"\0" for name in names):
+        _git(folder, *_SETTINGS, "update-index", "--add", "-z", "--stdin", given=given)
     tree = _git(folder, "write-tree").decode().strip()
     made = _git(folder, *_SETTINGS, "commit-tree", "-m", "The files as they are checked", tree).decode().strip()
     _git(folder, "update-ref", "HEAD", made)

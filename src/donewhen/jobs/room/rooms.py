@@ -26,14 +26,31 @@ from donewhen.jobs.room.building import (
     remove_unknown,
 )
 from donewhen.jobs.room.repository import check_out, finish_repository, remove_repository, start_repository
+from donewhen.jobs.room.judging_names import is_settings
 from donewhen.jobs.room.room_plan import Tree
 
 # Files in the folders above the room that tools would read as if they were the project's.
 _READ_FROM_ABOVE = (
-    *("pytest.ini", ".pytest.ini", "pytest.toml", "tox.ini", "setup.cfg", "pyproject.toml", "conftest.py", "ruff.toml"),
-    *(".ruff.toml", "mypy.ini", ".mypy.ini", ".flake8", ".pylintrc", "pylintrc", ".coveragerc", "node_modules"),
-    *("package.json", ".npmrc", ".eslintrc", ".eslintrc.json", ".eslintrc.js", "eslint.config.js", "eslint.config.mjs"),
-    *(".babelrc", "babel.config.js", "tsconfig.json", "Cargo.toml", ".cargo", "go.work", ".git"),
+    *(".git", ".cargo", ".coveragerc", ".config", ".python-version", ".tool-versions", ".nvmrc", ".editorconfig"),
+    *("node_modules", "biome.json", "dprint.json", "deno.lock", "poetry.toml", "hatch.toml", "mkdocs.yml"),
+)
+# The settings of one tool have many endings. Others that are not hidden are known by their names.
+_STARTS = (
+    *(".npmrc", ".yarnrc", ".pnpmfile", ".eslintrc", ".prettierrc", ".stylelintrc", ".babelrc", ".swcrc", ".mocharc"),
+    *(".nycrc", ".c8rc", ".taprc", ".flake8", ".pylintrc", ".mypy.ini", ".ruff.toml", ".pytest.", ".bandit", ".isort"),
+    *(
+        ".golangci",
+        ".rubocop",
+        ".rspec",
+        ".clang-",
+        ".rustfmt",
+        ".clippy",
+        ".bazelrc",
+        ".swiftlint",
+        ".php-cs",
+        ".yamllint",
+    ),
+    *(".markdownlint", ".pre-commit-config", ".shellcheckrc", ".env", ".terraform", ".justfile"),
 )
 
 
@@ -65,9 +82,11 @@ class Room:
     def prepare(self) -> None:
         """Make the folder have the files of the tree, and nothing else."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self.folder.is_symlink():
+            raise RoomError("The folder of the room is not a folder.", where=str(self.folder))
         remove_repository(self.folder)
         remove_unknown(self.folder, self.tree, self.links)
-        missing = changed_files(self.folder, self.tree)
+        missing = changed_files(self.folder, self.tree, own=True)
         remove_files(self.folder, missing)
         if self.commit is not None:
             self._check_out_with_git(missing, self.commit)
@@ -132,9 +151,17 @@ def room_folder(project: Path, use: str) -> Iterator[Path]:
             folder.mkdir(mode=0o700)
         if folder.is_symlink() or not folder.is_dir():
             raise RoomError("The folder of the room is not a folder.", where=str(folder), next_step=f"rm -rf {folder}")
+        _keep_only(folder, project.name)
         yield folder / project.name
     finally:
         os.close(descriptor)
+
+
+def _keep_only(folder: Path, name: str) -> None:
+    """Remove everything in a folder but the folder of this name: tools would read what lies above the room."""
+    with os.scandir(folder) as entries:
+        others = [entry.name for entry in entries if entry.name != name or not entry.is_dir(follow_symlinks=False)]
+    remove_files(folder, others)
 
 
 def _own_folder() -> Path:
@@ -158,8 +185,8 @@ def _refuse_settings_above(base: Path, project: Path) -> None:
     for folder in (base, *base.parents):
         if project.is_relative_to(folder):
             break
-        for name in _READ_FROM_ABOVE:
-            if os.path.lexists(folder / name):
+        for name in sorted(os.listdir(folder)):  # noqa: PTH208
+            if name in _READ_FROM_ABOVE or name.startswith(_STARTS) or (name[0] != "." and is_settings(name)):
                 raise RoomError(
                     f"{folder / name} would be read by checks, but it is no part of the project.",
                     next_step=f"Remove it, or set TMPDIR to another folder than {base.parent}.",
