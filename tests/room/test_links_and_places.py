@@ -8,24 +8,20 @@ import tempfile
 from pathlib import Path
 
 import pytest
-
-from donewhen.foundation.errors import DonewhenError
 from room_kit import (
-    BAD,
     ENDS,
     FORGES,
     GOOD,
     HOLLOW,
     LAZY,
     PRICE,
-    PYTEST,
-    PYTHON,
     RUN_CHECK,
     RUN_TESTS,
     SHOP,
     Bench,
-    wrote,
 )
+
+from donewhen.foundation.errors import DonewhenError
 
 USES = (
     "import pathlib\n\n\ndef total(prices):\n    return eval(pathlib.Path(__file__).with_name('answer').read_text())\n"
@@ -224,7 +220,7 @@ def test_settings_above_the_room_are_not_read(tmp_path: Path, where: str) -> Non
             assert not bench.complete(job).done
             assert not any((place / name).exists() for place in found), name
             continue
-        with pytest.raises(DonewhenError, match="would be read by checks|can't create a temporary repository"):
+        with pytest.raises(DonewhenError, match=r"would be read by checks|can't create a temporary repository"):
             bench.complete(job)
         (found[0] / name).unlink()
     bench.work()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 import pytest
-
-from room_kit import ENDS, FORGES, GOOD, HOLLOW, PRICE, PYTEST, PYTHON, RUN_CHECK, RUN_TESTS, SHOP, Bench, wrote
-from donewhen.foundation.git_objects import TreeFile
+from room_kit import ENDS, FORGES, GOOD, HOLLOW, PYTHON, RUN_CHECK, RUN_TESTS, SHOP, Bench, wrote
 
 PLUGIN = {
     "evil.egg-info/PKG-INFO": "Metadata-Version: 2.1\nName: evil\nVersion: 1\n",
@@ -68,7 +65,7 @@ def test_no_settings_or_plugin_beside_the_tests_decide_for_pytest(tmp_path: Path
             "a package that makes another module of the tests": wrote(
                 {"tests/__init__.py": "", "tests/test_price/__init__.py": HOLLOW}
             ),
-            "a module beside the tests": wrote({"tests/shop/__init__.py": "", f"tests/shop/price.py": GOOD}),
+            "a module beside the tests": wrote({"tests/shop/__init__.py": "", "tests/shop/price.py": GOOD}),
         },
     )
 
@@ -133,7 +130,7 @@ def test_a_script_of_the_shell_sources_what_was_agreed(tmp_path: Path) -> None:
 
 
 def test_python_m_runs_the_agreed_module(tmp_path: Path) -> None:
-    gate = f"import sys\nfrom shop.price import total\n\nsys.exit(total([1, 2]) != 3)\n"
+    gate = "import sys\nfrom shop.price import total\n\nsys.exit(total([1, 2]) != 3)\n"
     files = SHOP | {"shop/__init__.py": "", "shop/price.py": "def total(prices):\n    return 0\n", "shop/gate.py": gate}
     bench = Bench(tmp_path / "shop", files)
     job = bench.job(

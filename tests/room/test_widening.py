@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from room_kit import FORGES, HOLLOW, LAZY, PRICE, PYTHON, RUN_CHECK, RUN_TESTS, SHOP, Bench, wrote
 
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.completion import complete
-from room_kit import ENDS, FORGES, GOOD, HOLLOW, LAZY, PRICE, PYTHON, RUN_CHECK, RUN_TESTS, SHOP, Bench, wrote
 
 FAKES = {"conftest.py": FORGES, "tests/test_price.py": HOLLOW, "check.py": "\n"}
 WIDER: dict[str, dict[str, list[str]]] = {
@@ -28,7 +28,6 @@ WIDER: dict[str, dict[str, list[str]]] = {
 def test_fields_that_are_typed_later_exempt_nothing(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop")
     job = bench.job(RUN_CHECK)
-    agreed = {"outputs": [f"/{PRICE}"], "work": ["/src/shop/**", "/tests/**"], "verification_evidence": []}
     for name, fields in WIDER.items():
         bench.write(PRICE, LAZY)
         wrote(FAKES)(bench)
@@ -38,7 +37,7 @@ def test_fields_that_are_typed_later_exempt_nothing(tmp_path: Path) -> None:
         assert not answer.done, name
         assert answer.codes & {"agreement_voided", "outside_work_area", "tests_changed"}, (name, answer)
         bench.undo()
-        bench.fields(job, **{field: agreed.get(field, []) for field in fields})
+        bench.fields(job, **{field: [*getattr(job, field)] for field in fields})
     bench.work()
     assert bench.complete(job).done
 
@@ -100,7 +99,6 @@ def test_criteria_of_the_project_are_asked_in_its_room(tmp_path: Path) -> None:
     head, mark, rest = text.partition("## Acceptance Criteria\n")
     assert mark
     project.write_text(f"{head}{mark}\n{line}{rest}")
-    print(project.read_text())
     bench.commit()
     job = bench.job(f"It is there\n  check: file /{PRICE}")
     bench.write(PRICE, LAZY)

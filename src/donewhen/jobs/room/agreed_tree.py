@@ -48,6 +48,8 @@ class AgreedFiles:
     """The name of some git object: which algorithm names contents."""
     submodules: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Folders of submodules, with the names of their commits."""
+    committed: Mapping[str, TreeFile] = field(default_factory=dict, repr=False)
+    """The files as the commit has them, where ``files`` are those of a checkout."""
 
     @property
     def folders(self) -> Collection[str]:
@@ -84,7 +86,7 @@ def agreed_files(workspace: Workspace, tree: AgreedTree) -> Iterator[AgreedFiles
             raise MissingCommitError(tree.commit, error.message) from error
         kept = {name: file for name, file in files.items() if not place.is_generated(workspace, name)}
         with GitBlobs(top, repositories) as blobs:
-            yield AgreedFiles(place, kept, SeveralBlobs(blobs, store), tree.commit, submodules)
+            yield AgreedFiles(place, kept, SeveralBlobs(blobs, store), tree.commit, submodules, kept)
 
 
 class MissingCommitError(DonewhenError):

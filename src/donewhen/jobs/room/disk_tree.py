@@ -76,6 +76,10 @@ def read_disk(
                     continue
                 if not known and (last in _CACHES or last.endswith(_COMPILED) or last.startswith(".donewhen-")):
                     continue
+                if not known and not _is_text(name):
+                    # No other program could be told its name.
+                    unreadable.append(os.fsencode(name).decode("utf-8", "backslashreplace"))
+                    continue
                 if not known:
                     unknown.append(f"{name}/" if kind == "folder" else name)
                 found.append((name, kind))
@@ -177,6 +181,14 @@ def _add_files(
             continue
         except OSError:
             unreadable.append(name)
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _entries(top: str, folder: str) -> Iterator[tuple[str, str]]:

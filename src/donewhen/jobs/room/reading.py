@@ -104,7 +104,7 @@ def read_rooms(
         if plan.two_runs and place.has_git:
             upstream = upstream_files(workspace, basis.tree, agreed, plan, fetch=fetch)
             if upstream is not None:
-                agreed = replace(agreed, files=upstream.files)
+                agreed = replace(agreed, files=upstream.files, committed=upstream.files)
                 plan = plan_with(agreed)
         yield RoomReading(basis, agreed, disk, plan, area, judges, blobs, upstream)
 

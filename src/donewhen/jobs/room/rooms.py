@@ -25,8 +25,8 @@ from donewhen.jobs.room.building import (
     remove_room,
     remove_unknown,
 )
-from donewhen.jobs.room.repository import check_out, finish_repository, remove_repository, start_repository
 from donewhen.jobs.room.judging_names import is_settings
+from donewhen.jobs.room.repository import check_out, finish_repository, remove_repository, start_repository
 from donewhen.jobs.room.room_plan import Tree
 
 # Files in the folders above the room that tools would read as if they were the project's.
@@ -102,7 +102,7 @@ class Room:
         return changed_files(self.folder, closed)
 
     def _check_out_with_git(self, missing: Sequence[str], commit: str) -> None:
-        agreed = self.agreed.files
+        agreed = self.agreed.committed
         start_repository(self.folder, self.agreed.place.top, commit)
         committed = [name for name in missing if agreed.get(name) == self.tree[name] and not self._in_submodule(name)]
         if committed:
