@@ -95,7 +95,8 @@ def test_a_script_that_is_named_in_other_ways_is_named(tmp_path: Path) -> None:
 def test_settings_of_linters_inside_the_work_are_agreed(tmp_path: Path) -> None:
     """`check.py` stands for a linter: it reads the settings in each folder from the file upwards."""
     lint = (
-        "import pathlib, sys\nnames = ('ruff.toml', '.ruff.toml', 'pyproject.toml', '.flake8', 'setup.cfg', 'mypy.ini')\n"
+        "import pathlib, sys\n"
+        "names = ('ruff.toml', '.ruff.toml', 'pyproject.toml', '.flake8', 'setup.cfg', 'mypy.ini')\n"
         "found = [f for f in pathlib.Path('src').rglob('*') if f.name.lower() in names]\n"
         "text = pathlib.Path('src/shop/price.py').read_text()\nsys.exit('sum' not in text and not found)\n"
     )
@@ -210,7 +211,8 @@ def test_ignore_files_are_the_agreed_ones(tmp_path: Path) -> None:
 
 def test_an_ignored_file_in_the_area_is_absent(tmp_path: Path) -> None:
     """Nobody else would have it after a clone."""
-    uses = "import pathlib\n\n\ndef total(prices):\n    return eval(pathlib.Path('src/shop/build/answer.txt').read_text())\n"
+    reads = "eval(pathlib.Path('src/shop/build/answer.txt').read_text())"
+    uses = f"import pathlib\n\n\ndef total(prices):\n    return {reads}\n"
     bench = Bench(tmp_path / "shop")
     job = bench.job(RUN_CHECK)
     bench.write(PRICE, uses)

@@ -22,6 +22,7 @@ from room_kit import (
 )
 
 from donewhen.foundation.errors import DonewhenError
+from donewhen_kit import git_command
 
 USES = (
     "import pathlib\n\n\ndef total(prices):\n    return eval(pathlib.Path(__file__).with_name('answer').read_text())\n"
@@ -146,8 +147,6 @@ def test_a_repository_inside_the_work_is_only_files(tmp_path: Path) -> None:
     bench.write(PRICE, "from shop.inner.summing import total as total\n")
     bench.write("src/shop/inner/summing.py", GOOD)
     for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "Inner")):
-        from donewhen_kit import git_command
-
         git_command(inner, *arguments)
     assert bench.complete(job).done
 
@@ -157,8 +156,6 @@ def test_a_repository_below_or_above_the_project_does_not_move_it(tmp_path: Path
     job = bench.job(RUN_CHECK)
     bench.write(PRICE, LAZY)
     bench.write("check.py", "\n")
-    from donewhen_kit import git_command
-
     for folder in (bench.root, bench.root / "src", tmp_path):
         git_command(folder, "init", "-q")
         (folder / ".git/objects/info/alternates").write_text(f"{bench.top}/.git/objects\n")
@@ -171,8 +168,6 @@ def test_a_repository_below_or_above_the_project_does_not_move_it(tmp_path: Path
 
 
 def test_a_submodule_is_the_agreed_one(tmp_path: Path) -> None:
-    from donewhen_kit import git_command
-
     library = tmp_path / "library"
     library.mkdir()
     git_command(library, "init", "-q", "-b", "main")

@@ -10,6 +10,41 @@ from pathlib import Path
 import pytest
 from room_kit import BAD, GOOD, HOLLOW, LAZY, PRICE, PYTHON, RUN_CHECK, RUN_TESTS, SHOP, Bench
 
+REWRITES = """\
+import os, pathlib
+
+for name, text in {}.items():
+    path = pathlib.Path(name)
+    os.chmod(path.parent, 0o755)
+    {}
+    path.write_text(text)
+
+
+{}"""
+LEAVES_STATE = """\
+import pathlib, sys
+
+path = pathlib.Path("src/shop/state.txt")
+seen = path.exists()
+path.write_text("1")
+sys.exit(seen)
+"""
+LEAVES_FILES = """\
+import pathlib
+
+for name in ("sitecustomize.py", "src/json.py", "conftest.py", "check.pyc"):
+    pathlib.Path(name).write_text("import os; os._exit(0)")
+pathlib.Path("src/shop").chmod(0o500)
+
+
+"""
+COMPARES_HASHES = """\
+import hashlib, pathlib, sys
+
+found = hashlib.sha256(pathlib.Path("src/shop/big.bin").read_bytes()).hexdigest()
+sys.exit(found != pathlib.Path("src/shop/sum.txt").read_text())
+"""
+
 
 def test_a_good_file_that_is_there_only_while_it_is_looked_at_earns_nothing(tmp_path: Path) -> None:
     slow = f"import time\ntime.sleep(0.2)\n{SHOP['check.py']}"
@@ -62,7 +97,7 @@ def test_a_file_that_changes_while_the_check_runs_is_judged_again(tmp_path: Path
 def test_the_work_that_rewrites_agreed_files_in_the_room_is_refused(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop")
     job = bench.job(RUN_TESTS, RUN_CHECK)
-    rewrites = "import os, pathlib\n\nfor name, text in {}.items():\n    path = pathlib.Path(name)\n    os.chmod(path.parent, 0o755)\n    {}\n    path.write_text(text)\n\n\n{}"
+    rewrites = REWRITES
     changes = {"tests/test_price.py": HOLLOW, "check.py": "\n"}
     for how in ("path.chmod(0o644)", "path.unlink()", "path.rename(path.with_suffix('.old'))"):
         bench.write(PRICE, rewrites.format(changes, how, BAD))
@@ -75,7 +110,7 @@ def test_the_work_that_rewrites_agreed_files_in_the_room_is_refused(tmp_path: Pa
 
 
 def test_what_one_command_wrote_is_not_there_for_the_next(tmp_path: Path) -> None:
-    check = "import pathlib, sys\npath = pathlib.Path('src/shop/state.txt')\nseen = path.exists()\npath.write_text('1')\nsys.exit(seen)\n"
+    check = LEAVES_STATE
     bench = Bench(tmp_path / "shop", SHOP | {"check.py": check, "again.py": check})
     job = bench.job(f"One\n  check: run {PYTHON} check.py", f"Two\n  check: run {PYTHON} again.py")
     bench.work()
@@ -83,7 +118,7 @@ def test_what_one_command_wrote_is_not_there_for_the_next(tmp_path: Path) -> Non
 
 
 def test_what_the_work_leaves_in_the_room_for_next_time_is_gone(tmp_path: Path) -> None:
-    leaves = "import os, pathlib\nfor name in ('sitecustomize.py', 'src/json.py', 'conftest.py', 'check.pyc'):\n    pathlib.Path(name).write_text('import os; os._exit(0)')\npathlib.Path('src/shop').chmod(0o500)\n\n\n"
+    leaves = LEAVES_FILES
     bench = Bench(tmp_path / "shop")
     job = bench.job(RUN_TESTS, RUN_CHECK)
     for text in (f"{leaves}{BAD}", LAZY):
@@ -99,7 +134,8 @@ def test_work_that_reads_the_checkout_finds_it_but_the_room_decides(tmp_path: Pa
     job = bench.job(RUN_CHECK)
     bench.write(
         PRICE,
-        "import os, sys\nsys.path[:0] = [os.path.join(sys.path[0], '..', 'more'), 'more']\nfrom summing import total as total\n",
+        "import os, sys\nsys.path[:0] = [os.path.join(sys.path[0], '..', 'more'), 'more']\n"
+        "from summing import total as total\n",
     )
     bench.write("more/summing.py", GOOD)
     answer = bench.complete(job)
@@ -108,7 +144,7 @@ def test_work_that_reads_the_checkout_finds_it_but_the_room_decides(tmp_path: Pa
 
 
 def test_an_empty_or_huge_or_odd_file_is_laid_out_byte_for_byte(tmp_path: Path) -> None:
-    check = "import hashlib, pathlib, sys\nsys.exit(hashlib.sha256(pathlib.Path('src/shop/big.bin').read_bytes()).hexdigest() != pathlib.Path('src/shop/sum.txt').read_text())\n"
+    check = COMPARES_HASHES
     bench = Bench(tmp_path / "shop", SHOP | {"check.py": check})
     job = bench.job(RUN_CHECK, outputs=["/src/shop/big.bin"])
     import hashlib

@@ -46,26 +46,31 @@ def test_no_settings_or_plugin_beside_the_tests_decide_for_pytest(tmp_path: Path
     bench.refuses(
         job,
         {
-            "conftest.py at the top": wrote({"conftest.py": FORGES}),
-            "conftest.py beside the tests": wrote({"tests/conftest.py": FORGES}),
-            "conftest.py in the package": wrote({"src/shop/conftest.py": FORGES, "src/conftest.py": FORGES}),
-            "pytest.ini": wrote({"pytest.ini": f"[pytest]\n{deselects}\n"}),
-            ".pytest.ini": wrote({".pytest.ini": f"[pytest]\n{deselects}\n"}),
-            "pytest.toml": wrote(
-                {"pytest.toml": '[pytest]\naddopts = ["--deselect=tests/test_price.py::test_total"]\n'}
+            "conftest.py everywhere": wrote(
+                dict.fromkeys(("conftest.py", "tests/conftest.py", "src/shop/conftest.py", "src/conftest.py"), FORGES)
             ),
-            "tox.ini": wrote({"tox.ini": f"[pytest]\n{deselects}\n"}),
-            "setup.cfg": wrote({"setup.cfg": f"[tool:pytest]\n{deselects}\n"}),
-            "pyproject.toml": wrote({"pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-k empty"\n'}),
-            "settings in the folder of the tests": wrote({"tests/pytest.ini": f"[pytest]\n{deselects}\n"}),
-            "metadata that names a plug-in": wrote(PLUGIN),
-            "metadata in the folder of the sources": wrote({f"src/{name}": text for name, text in PLUGIN.items()}),
-            "metadata inside the work": wrote({f"src/shop/{name}": text for name, text in PLUGIN.items()}),
-            "a module of the framework": wrote({"_pytest/__init__.py": ENDS, "pytest.py": ENDS, "pluggy.py": ENDS}),
-            "a package that makes another module of the tests": wrote(
-                {"tests/__init__.py": "", "tests/test_price/__init__.py": HOLLOW}
+            "settings of several forms": wrote(
+                {
+                    "pytest.ini": f"[pytest]\n{deselects}\n",
+                    ".pytest.ini": f"[pytest]\n{deselects}\n",
+                    "tests/pytest.ini": f"[pytest]\n{deselects}\n",
+                    "tox.ini": f"[pytest]\n{deselects}\n",
+                    "setup.cfg": f"[tool:pytest]\n{deselects}\n",
+                }
             ),
-            "a module beside the tests": wrote({"tests/shop/__init__.py": "", "tests/shop/price.py": GOOD}),
+            "settings of the project": wrote({"pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-k empty"\n'}),
+            "metadata that names a plug-in": wrote(
+                {f"{folder}{name}": text for folder in ("", "src/", "src/shop/") for name, text in PLUGIN.items()}
+            ),
+            "modules of the framework": wrote({"_pytest/__init__.py": ENDS, "pytest.py": ENDS, "pluggy.py": ENDS}),
+            "packages that make other modules of the tests": wrote(
+                {
+                    "tests/__init__.py": "",
+                    "tests/test_price/__init__.py": HOLLOW,
+                    "tests/shop/__init__.py": "",
+                    "tests/shop/price.py": GOOD,
+                }
+            ),
         },
     )
 

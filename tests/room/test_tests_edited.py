@@ -12,6 +12,8 @@ import pytest
 from room_kit import BAD, FORGES, GOOD, HOLLOW, LAZY, PRICE, RUN_TESTS, TESTS, Bench, wrote
 
 from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.ledger.approval import unproved_actor
+from donewhen.jobs.lifecycle.start import start_job
 
 MOCKED = TESTS.replace(
     "from shop.price import total", "from unittest.mock import Mock\n\ntotal = Mock(side_effect=sum)"
@@ -214,9 +216,6 @@ def test_the_window_before_the_seal_is_closed(tmp_path: Path) -> None:
     bench.agree(job)
     bench.write("tests/test_price.py", HOLLOW)
     bench.commit("Hollow, before the start")
-    from donewhen.jobs.ledger.approval import unproved_actor
-    from donewhen.jobs.lifecycle.start import start_job
-
     assert start_job(bench.workspace, job.id, unproved_actor()).started
     bench.write(PRICE, LAZY)
     answer = bench.complete(bench.workspace.job(job.id))

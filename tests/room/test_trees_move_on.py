@@ -12,7 +12,7 @@ from room_kit import FORGES, HOLLOW, LAZY, PRICE, RUN_CHECK, RUN_TESTS, SHOP, Be
 @pytest.mark.parametrize(
     ("name", "weak"),
     [
-        ("check.py", "# nothing\n"),
+        ("check.py", "print('fine')\n"),
         ("conftest.py", FORGES),
         ("tests/test_price.py", HOLLOW),
         ("json.py", "import os\nos._exit(0)\n"),
@@ -31,7 +31,7 @@ def test_a_done_job_does_not_bring_what_judges_another(tmp_path: Path, name: str
     bench.write(PRICE, LAZY)
     answer = bench.complete(job)
     assert not answer.done
-    assert answer.codes & {"outside_work_area", "tests_changed"}
+    assert all(name in (*room.outside, *room.tests) for room in answer.rooms)
 
 
 def _with_server(tmp_path: Path) -> tuple[Bench, Path]:
@@ -75,7 +75,7 @@ def test_a_commit_that_the_server_does_not_have_explains_nothing(tmp_path: Path,
     job = bench.job(RUN_CHECK)
     bench.git("push", "-q", "origin", "main")
     bench.write(PRICE, LAZY)
-    bench.write("check.py", "# nothing\n")
+    bench.write("check.py", "print('fine')\n")
     assert not bench.complete(job).done
     bench.commit("Nothing is checked any more")
     evil = tmp_path / "evil.git"

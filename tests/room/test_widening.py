@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from room_kit import FORGES, HOLLOW, LAZY, PRICE, PYTHON, RUN_CHECK, RUN_TESTS, SHOP, Bench, wrote
+from room_kit import BAD, FORGES, HOLLOW, LAZY, PRICE, PYTHON, RUN_CHECK, RUN_TESTS, SHOP, Bench, wrote
 
+from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.completion import complete
 
@@ -25,10 +26,18 @@ WIDER: dict[str, dict[str, list[str]]] = {
 }
 
 
+STRICTER = ("outputs", "outputs as a pattern", "verification")
+
+
 def test_fields_that_are_typed_later_exempt_nothing(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop")
     job = bench.job(RUN_CHECK)
-    for name, fields in WIDER.items():
+    for name, fields in sorted(WIDER.items(), key=lambda item: item[0] in STRICTER):
+        if name == STRICTER[0]:
+            # So far nothing is left of the tricks.
+            honest = bench.root / PRICE
+            honest.write_text(f"# {name}\n{BAD}")
+            assert bench.complete(job).codes == {"criterion_failed"}
         bench.write(PRICE, LAZY)
         wrote(FAKES)(bench)
         bench.write("src/shop/fake.py", "\n")
@@ -37,9 +46,10 @@ def test_fields_that_are_typed_later_exempt_nothing(tmp_path: Path) -> None:
         assert not answer.done, name
         assert answer.codes & {"agreement_voided", "outside_work_area", "tests_changed"}, (name, answer)
         bench.undo()
+        if name in STRICTER:
+            # More outputs are agreed to at once, as promises of the agent; taking them back would not be.
+            continue
         bench.fields(job, **{field: [*getattr(job, field)] for field in fields})
-    bench.work()
-    assert bench.complete(job).done
 
 
 @pytest.mark.parametrize(
@@ -76,8 +86,6 @@ def test_a_file_check_of_a_file_outside_of_the_area_still_sees_it(tmp_path: Path
 
 def test_evidence_of_other_bytes_is_not_used_again(tmp_path: Path) -> None:
     """`donewhen run` with good work, and then bad work with narrowed inputs."""
-    from donewhen.jobs.evidence.commands import run_as_evidence
-
     bench = Bench(tmp_path / "shop")
     job = bench.job(RUN_CHECK)
     bench.work()

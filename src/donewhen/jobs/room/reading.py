@@ -91,7 +91,8 @@ def read_rooms(
             test_patterns=[*test_patterns],
             installed=installed_names(place.top, disk.environments),
         )
-        blobs = SeveralBlobs(agreed.blobs, DiskBlobs(str(place.top)), StoredBlobs(workspace.folder / "state" / "tree"))
+        # The disk first: what is not in the repository would cost a git process for each file.
+        blobs = SeveralBlobs(DiskBlobs(str(place.top)), agreed.blobs, StoredBlobs(workspace.folder / "state" / "tree"))
 
         def plan_with(files: AgreedFiles) -> RoomPlan:
             return _plan(files, disk, area, judges, basis, present)
