@@ -72,7 +72,7 @@ def agreed_now(workspace: Workspace, job: Job) -> AgreedNow:
         notes = reading.notes
         begun, uncommitted, others, untracked = [], [], [], []
         areas = [area_of_job(workspace, other, place.inside) for other in open_jobs(workspace, job)]
-        done = files_of_done_jobs(workspace, job, reading.plan) if reading.plan.outside else {}
+        done = files_of_done_jobs(workspace, job, reading.plan, reading.judges) if reading.plan.outside else {}
         for change in reading.plan.changes:
             name = change.name
             if change.kind in ("work", "tests") and reading.area.has(name):

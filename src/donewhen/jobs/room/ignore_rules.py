@@ -26,7 +26,16 @@ def agreed_ignore_rules(agreed: AgreedFiles) -> Iterator[IgnoredNames]:
         def ignored(names: Sequence[str]) -> Collection[str]:
             given = b"".join(os.fsencode(name) + b"\0" for name in names)
             # Exit status 1 means that none is, which is an answer like any other.
-            found = git(place, "check-ignore", "--no-index", "--stdin", "-z", given=given)
+            found = git(
+                place,
+                "-c",
+                f"core.excludesFile={os.devnull}",
+                "check-ignore",
+                "--no-index",
+                "--stdin",
+                "-z",
+                given=given,
+            )
             return () if found is None else [os.fsdecode(name) for name in found.split(b"\0") if name]
 
         yield ignored

@@ -123,7 +123,7 @@ def read_rooms(
         agreed = form.agreed
         plan = plan_with(agreed, form)
         done: dict[str, TreeFile] = {}
-        if plan.two_runs and (done := files_of_done_jobs(workspace, job, plan)):
+        if plan.two_runs and (done := files_of_done_jobs(workspace, job, plan, judges)):
             agreed = replace(agreed, files={**agreed.files, **done})
             plan = plan_with(agreed, form)
         upstream = None
@@ -134,7 +134,8 @@ def read_rooms(
                 form = in_checkout(replace(committed, files=files, committed=files, submodules=upstream.submodules))
                 agreed = replace(form.agreed, files={**form.agreed.files, **done})
                 plan = plan_with(agreed, form)
-        blobs = SeveralBlobs(agreed.blobs, DiskBlobs(str(place.top)), StoredBlobs(workspace.folder / "state" / "tree"))
+        # The disk first: what is not in the repository would cost a git process for each file.
+        blobs = SeveralBlobs(DiskBlobs(str(place.top)), agreed.blobs, StoredBlobs(workspace.folder / "state" / "tree"))
         yield RoomReading(basis, agreed, disk, plan, area, judges, blobs, upstream, form.notes)
 
 
@@ -188,6 +189,7 @@ def _plan(
         area,
         judges,
         accepted=basis.accepted,
+        leading_out=disk.leading_out,
         only_dependencies=lambda name: _only_dependencies(top, agreed, name),
         is_same=lambda name: (
             is_sealed(name) or name in form.unmodified or is_same_in_checkout(top, name, agreed.files.get(name))

@@ -26,6 +26,8 @@ def start_repository(folder: Path, top: Path, commit: str, files: Mapping[str, T
     objects = git(top, "rev-parse", "--path-format=absolute", "--git-path", "objects")
     if objects is None:
         raise GitError("git can't find the objects of the repository.", where=str(top), next_step="git fsck")
+    # Made before git is started, which would otherwise take a repository above for this one.
+    (folder / ".git").mkdir()
     _git(folder, "init", "--quiet", "--template=", f"--object-format={kind}", "--initial-branch=main", ".")
     place = folder / ".git"
     (place / "objects" / "info").mkdir(exist_ok=True)
@@ -48,7 +50,7 @@ def finish_repository(folder: Path, names: Collection[str]) -> None:
     attributes are those of the files from then on."""
     given = b"".join(os.fsencode(name) + b"\0" for name in names)
     if given:
-        _git(folder, *_SETTINGS, "update-index", "--add", "-z", "--stdin", given=given)
+        _git(folder, *_SETTINGS, "update-index", "--add", "--replace", "-z", "--stdin", given=given)
     tree = _git(folder, "write-tree", "--missing-ok").decode().strip()
     made = _git(folder, *_SETTINGS, "commit-tree", "-m", "The files as they are checked", tree).decode().strip()
     _git(folder, "update-ref", "HEAD", made)

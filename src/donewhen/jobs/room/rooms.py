@@ -20,16 +20,33 @@ from donewhen.jobs.room.building import (
     remove_files,
     remove_unknown,
 )
+from donewhen.jobs.room.judging_names import is_settings
 from donewhen.jobs.room.own_folders import RoomError, kept_folder, own_folder, temporary_folder, writing_there
 from donewhen.jobs.room.repository import check_out, finish_repository, remove_repository, start_repository
 from donewhen.jobs.room.room_plan import Tree
 
 # Files in the folders above the room that tools would read as if they were the project's.
 _READ_FROM_ABOVE = (
-    *("pytest.ini", ".pytest.ini", "pytest.toml", "tox.ini", "setup.cfg", "pyproject.toml", "conftest.py", "ruff.toml"),
-    *(".ruff.toml", "mypy.ini", ".mypy.ini", ".flake8", ".pylintrc", "pylintrc", ".coveragerc", "node_modules"),
-    *("package.json", ".npmrc", ".eslintrc", ".eslintrc.json", ".eslintrc.js", "eslint.config.js", "eslint.config.mjs"),
-    *(".babelrc", "babel.config.js", "tsconfig.json", "Cargo.toml", ".cargo", "go.work", ".git"),
+    *(".git", ".cargo", ".coveragerc", ".config", ".python-version", ".tool-versions", ".nvmrc", ".editorconfig"),
+    *("node_modules", "biome.json", "dprint.json", "deno.lock", "poetry.toml", "hatch.toml", "mkdocs.yml"),
+)
+# The settings of one tool have many endings. Others that are not hidden are known by their names.
+_STARTS = (
+    *(".npmrc", ".yarnrc", ".pnpmfile", ".eslintrc", ".prettierrc", ".stylelintrc", ".babelrc", ".swcrc", ".mocharc"),
+    *(".nycrc", ".c8rc", ".taprc", ".flake8", ".pylintrc", ".mypy.ini", ".ruff.toml", ".pytest.", ".bandit", ".isort"),
+    *(
+        ".golangci",
+        ".rubocop",
+        ".rspec",
+        ".clang-",
+        ".rustfmt",
+        ".clippy",
+        ".bazelrc",
+        ".swiftlint",
+        ".php-cs",
+        ".yamllint",
+    ),
+    *(".markdownlint", ".pre-commit-config", ".shellcheckrc", ".env", ".terraform", ".justfile"),
 )
 
 
@@ -59,9 +76,11 @@ class Room:
 
     def _lay_out(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self.folder.is_symlink():
+            raise RoomError("The folder of the room is not a folder.", where=str(self.folder))
         remove_repository(self.folder)
         remove_unknown(self.folder, self.tree, self.links)
-        missing = changed_files(self.folder, self.tree)
+        missing = changed_files(self.folder, self.tree, own=True)
         remove_files(self.folder, missing)
         if self.commit is not None:
             self._check_out_with_git(missing, self.commit)
@@ -117,6 +136,7 @@ def room_folder(project: Path, use: str, *, keep: bool = True) -> Iterator[Path]
     name = f"{use}-{digest(os.fsencode(real))[7:23]}"
     if keep:
         with kept_folder(name, real) as folder:
+            _keep_only(folder, project.name)
             yield folder / project.name
         return
     try:
@@ -127,6 +147,13 @@ def room_folder(project: Path, use: str, *, keep: bool = True) -> Iterator[Path]
             base.rmdir()
 
 
+def _keep_only(folder: Path, name: str) -> None:
+    """Remove everything in a folder but the folder of this name: tools would read what lies above the room."""
+    with os.scandir(folder) as entries:
+        others = [entry.name for entry in entries if entry.name != name or not entry.is_dir(follow_symlinks=False)]
+    remove_files(folder, others)
+
+
 def _refuse_settings_above(base: Path, project: Path) -> None:
     """Raise RoomError if a folder above the rooms has files that checks would read: nobody has agreed to them.
 
@@ -135,8 +162,8 @@ def _refuse_settings_above(base: Path, project: Path) -> None:
     for folder in (base, *base.parents):
         if project.is_relative_to(folder):
             break
-        for name in _READ_FROM_ABOVE:
-            if os.path.lexists(folder / name):
+        for name in sorted(os.listdir(folder)):  # noqa: PTH208
+            if name in _READ_FROM_ABOVE or name.startswith(_STARTS) or (name[0] != "." and is_settings(name)):
                 raise RoomError(
                     f"{folder / name} would be read by checks, but it is no part of the project.",
                     next_step=f"Remove it, or set TMPDIR to another folder than {base.parent}.",

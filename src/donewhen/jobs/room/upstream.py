@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,7 +61,7 @@ def upstream_files(
         return None
     top = agreed.place.top
     head = _text(git(top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
-    commit = _shared_with_server(workspace, top, tree.upstream, head) if fetch else None
+    commit = _shared_with_server(top, tree.upstream, head) if fetch else None
     provisional = commit is None
     if commit is None:
         commit = _text(git(top, "merge-base", f"refs/remotes/origin/{tree.upstream.branch}", head))
@@ -81,10 +83,15 @@ def upstream_files(
     return UpstreamFiles(commit, files, provisional, later.submodules) if explained else None
 
 
-def _shared_with_server(workspace: Workspace, top: Path, upstream: Upstream, head: str) -> str | None:
+def _shared_with_server(top: Path, upstream: Upstream, head: str) -> str | None:
     """The newest commit of HEAD that the server's branch has, too. The gate asks the server itself; None if it can't be
     reached, empty if there is no such commit."""
-    folder = workspace.folder / "state" / "upstream"
+    # A new repository each time: settings in one that stays could lead to another server.
+    with tempfile.TemporaryDirectory(prefix="donewhen-upstream-", ignore_cleanup_errors=True) as place:
+        return _newest_shared(Path(os.path.realpath(place)), top, upstream, head)
+
+
+def _newest_shared(folder: Path, top: Path, upstream: Upstream, head: str) -> str | None:
     objects = git(top, "rev-parse", "--path-format=absolute", "--git-path", "objects")
     # Made before git is started, which would otherwise take the project's repository for this one.
     (folder / ".git").mkdir(parents=True, exist_ok=True)
