@@ -172,6 +172,7 @@ def test_nothing_of_the_repository_hides_an_edited_test(tmp_path: Path, trick: s
         assert bench.complete(job).done
 
 
+@pytest.mark.usefixtures("kept_rooms")
 def test_a_damaged_object_is_an_error(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop")
     job = bench.job(RUN_TESTS)
