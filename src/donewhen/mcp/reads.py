@@ -6,7 +6,7 @@ from collections import Counter
 
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.board_states import survey_states
-from donewhen.jobs.board.job_state import JobState
+from donewhen.jobs.board.job_state import FOR_PERSON, JobState
 from donewhen.jobs.board.survey import JobRecord, survey_jobs
 from donewhen.jobs.contract.agreeing import agreement_proposals
 from donewhen.jobs.gates.job_view import view_job
@@ -18,6 +18,7 @@ from donewhen.mcp.answers import CheckAnswer, Jobs, ListedJob, NextStep, ReadyJo
 from donewhen.mcp.call_context import CallContext
 from donewhen.mcp.params import JobParam, ListJobsParams, NoParams, OptionalJobParam
 from donewhen.mcp.views import gate_views, job_view
+from donewhen.review.from_changes import open_change_items
 
 _PROBLEMS = 20
 
@@ -46,7 +47,9 @@ def show_job(call: CallContext, params: JobParam) -> ShownJob:
     """Return a job with its contract, its criteria and its gates now. Runs and writes nothing."""
     workspace = call.workspace()
     job = workspace.job(params.job)
-    return job_view(view_job(workspace, job), agreement_proposals(workspace, [job])[-1])
+    view = view_job(workspace, job)
+    review = open_change_items(workspace, job) if view.state.code in FOR_PERSON else ()
+    return job_view(view, agreement_proposals(workspace, [job])[-1], review)
 
 
 def check_job(call: CallContext, params: JobParam) -> CheckAnswer:
@@ -68,6 +71,7 @@ def check_job(call: CallContext, params: JobParam) -> CheckAnswer:
         gates=gate_views(evaluation),
         next=view.next,
         next_action=evaluation.next_action,
+        notes=[*view.notes],
     )
 
 

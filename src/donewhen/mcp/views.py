@@ -24,12 +24,15 @@ from donewhen.mcp.answers import (
     OutputFile,
     ReasonView,
     RequirementView,
+    ReviewView,
     ShownJob,
     Term,
 )
+from donewhen.review.items import ReviewItem
 
 _TAIL_LINES = 40
 _TAIL = 3000
+_MAX_FILES = 50
 
 
 def reason_views(reasons: Iterable[GateReason]) -> list[ReasonView]:
@@ -61,7 +64,7 @@ def contract_view(proposal: AgreementProposal) -> ContractView:
     )
 
 
-def job_view(view: JobView, proposal: AgreementProposal) -> ShownJob:
+def job_view(view: JobView, proposal: AgreementProposal, review: Iterable[ReviewItem] = ()) -> ShownJob:
     """Return a job with its contract, its requirements, and the current state of its gates."""
     job, evaluation, pause = view.job, view.evaluation, view.pause
     return ShownJob(
@@ -82,6 +85,8 @@ def job_view(view: JobView, proposal: AgreementProposal) -> ShownJob:
         waiting=pause.reason if pause else None,
         next=view.next,
         next_action=evaluation.next_action,
+        notes=[*view.notes],
+        review=[ReviewView(item.id, item.kind, item.question, item.why, [*item.files][:_MAX_FILES]) for item in review],
     )
 
 

@@ -12,6 +12,7 @@ from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.review.from_changes import DIFF
 from donewhen.review.items import KINDS, ReviewItem
 from donewhen.review.people_agreement import PeoplePair, people_agreement
 from donewhen.review.queue import review_queue
@@ -35,6 +36,8 @@ class WaitingItem(NamedTuple):
     evidence: Mapping[str, str]
     seen: str
     """The hash of the displayed content, so that a verdict applies only to it."""
+    diff: str = ""
+    """The name of the evidence that is a diff."""
 
 
 def queue_page(request: PageRequest) -> PageContent:
@@ -74,13 +77,20 @@ def item_page(request: PageRequest) -> PageContent:
 def waiting_item(item: ReviewItem) -> WaitingItem:
     """Return an item with its evidence shortened for the page."""
     evidence = {name: cut_middle(text, _HEAD, _TAIL)[0] for name, text in item.evidence.items()}
-    return WaitingItem(item, KINDS[item.kind], evidence, _content_hash(item))
+    diff = DIFF if item.about_changes else ""
+    return WaitingItem(item, KINDS[item.kind], evidence, _content_hash(item), diff)
 
 
 def submit_verdict(workspace: Workspace, name: str, fields: Mapping[str, str], by: Actor) -> str:
     """Record a person's verdict if the item is unchanged since it was displayed; return a one-sentence result."""
     write_missing_labels(workspace)
-    item = _item(workspace, name, by)
+    try:
+        item = _item(workspace, name, by)
+    except PageNotFoundError as error:
+        raise PageNotFoundError(
+            "This item no longer needs a review, or it changed after the page was loaded. The answer was not recorded.",
+            next_step="Go back to the queue and review it again.",
+        ) from error
     verdict = _verdict(fields.get("verdict", ""))
     if verdict not in item.settles:
         raise UsageError(f"{verdict!r} is not a possible verdict for this item.", next_step="Reload the page.")
