@@ -13,8 +13,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
-from changes_kit import PRICE, TESTS, Shop, changed_tests, outside, shop_with
+from changes_kit import ADA, PRICE, TESTS, Shop, changed_tests, outside, shop_with
 
+from donewhen.cli._output import Output
+from donewhen.cli.review import _one_by_one
 from sentences import assert_sentences
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -70,7 +72,7 @@ def test_the_list_and_programs_show_the_files_and_the_answers(tmp_path: Path, do
     (item,) = listed(shop, donewhen)
     assert (item["kind"], item["job"], item["answers"]) == ("outside_work_area", shop.id, ["accept", "refuse"])
     assert [*item["files"]] == ["expected.txt"]
-    assert "+3" in item["evidence"]["changes"].splitlines()
+    assert "+3" in item["evidence"]["expected.txt"].splitlines()
 
 
 def test_a_person_may_accept_one_item_at_once(tmp_path: Path, as_person: Person, donewhen: Run) -> None:
@@ -92,6 +94,22 @@ def test_an_item_whose_files_changed_since_is_no_item_any_more(
     assert not shop.complete().done
     played = as_person(["review", item["id"], "--verdict", "accept"], shop.root)
     assert (played.status, "matches no review item" in played.screen) == (2, True)
+    assert shop.decisions == []
+
+
+def test_files_that_change_while_they_are_looked_at_are_not_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = outside(tmp_path)
+
+    def pressed(*_: object) -> str:
+        shop.write("expected.txt", "3\n\n")
+        return "a"
+
+    monkeypatch.setattr("donewhen.cli.review._pressed", pressed)
+    monkeypatch.setattr("donewhen.cli.review.ask_for_approval", lambda *_, **__: ADA)
+    _one_by_one(Output(color=False), shop.workspace, shop.items(), None, False)
+    assert "changed since they were shown. Nothing was recorded." in capsys.readouterr().out
     assert shop.decisions == []
 
 

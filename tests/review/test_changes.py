@@ -1,4 +1,4 @@
-"""Changes that a check needs and that a job may not make by itself: a person accepts or refuses exactly what was shown."""
+"""Changes that a check needs and that a job may not make by itself: a person decides on exactly what was shown."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_a_job_waits_with_its_files_and_the_diff_and_costs_no_iteration(
     (item,) = shop.items()
     assert (item.kind, item.job, item.criteria, [*item.files]) == (kind, shop.id, ("AC-1",), [file])
     assert file in item.why
-    assert item.evidence["changed files"] == file
-    assert f"--- {file}" in item.evidence["changes"] and f"+++ {file}" in item.evidence["changes"]
+    assert [*item.evidence] == [file]
+    assert item.evidence[file].startswith(f"--- {file}\n+++ {file}\n@@ ")
     assert (shop.view.word, shop.view.code, shop.view.next) == ("needs_person", kind, "donewhen review")
     assert shop.job.iteration == 0
     assert may_stop(shop)
@@ -158,6 +158,7 @@ def test_a_file_outside_and_a_changed_test_are_one_question(tmp_path: Path) -> N
     assert not shop.complete().done
     (item,) = shop.items()
     assert [*item.files] == ["expected.txt", "tests/test_price.py"]
+    assert [*item.evidence] == ["changed files", "expected.txt", "tests/test_price.py"]
     record_verdict(shop.workspace, item, "pass", ADA)
     assert [entry.data["value"]["what"] for entry in shop.entries if entry.type == "decided"] == ["work", "tests"]
     assert shop.complete().done
@@ -170,8 +171,7 @@ def test_a_removed_file_is_shown_as_removed(tmp_path: Path) -> None:
     (tmp_path / "README.md").unlink()
     assert not shop.complete().done
     (item,) = shop.items()
-    assert item.evidence["changed files"] == "README.md (removed)"
-    assert "-A shop." in item.evidence["changes"].splitlines()
+    assert item.evidence["README.md"].splitlines() == ["--- README.md", "+++ (removed)", "@@ -1 +0,0 @@", "-A shop."]
     record_verdict(shop.workspace, item, "pass", ADA)
     assert shop.complete().done
 
@@ -228,3 +228,17 @@ def test_a_job_agreed_to_as_it_is_has_no_notes(tmp_path: Path) -> None:
     shop.write("src/shop/price.py", PRICE.format(result="4"))
     assert shop.complete().done
     assert shop.view.notes == ()
+
+
+def test_a_long_diff_is_cut_and_hides_no_other_file(tmp_path: Path) -> None:
+    check = "import sys; sys.exit('3' not in open('expected.txt').read())"
+    shop = shop_with(tmp_path, f'It is there\n  check: run {sys.executable} -c "{check}"')
+    shop.write("src/shop/price.py", PRICE.format(result="1"))
+    shop.write("README.md", "y" * 5000 + "\n" + "y\n" * 9000)
+    shop.write("expected.txt", "3\n")
+    assert not shop.complete().done
+    (item,) = shop.items()
+    long, short = item.evidence["README.md"].splitlines(), item.evidence["expected.txt"].splitlines()
+    assert (len(long), max(map(len, long)), long[-1]) == (1001, 1000, "[… 8005 more lines]")
+    assert short[-2:] == ["-4", "+3"]
+    assert [*item.files] == ["README.md", "expected.txt"]

@@ -30,14 +30,14 @@ from donewhen.jobs.judge.missions import find_mission
 from donewhen.jobs.ledger.approval import Approval, is_at_terminal, unproved_actor
 from donewhen.jobs.ledger.person_check import why_no_person
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.review.from_changes import DIFF
 from donewhen.review.items import KINDS, Kind, ReviewItem
 from donewhen.review.queue import find_item, review_queue
 from donewhen.review.verdicts import RecordedVerdict, record_verdict, write_missing_labels
 
 _LINES = 14
 """Lines of each piece of evidence that are shown at first."""
-_DIFF_LINES = 100
+_DIFF_LINES = 40
+"""Lines of the difference of each file."""
 _ESCAPE = b"\x1b"
 _REST = 0.05
 """Seconds to wait for the remaining characters of a key that sends several."""
@@ -225,7 +225,7 @@ def _show(output: Output, item: ReviewItem, place: str, *, everything: bool = Fa
         output.say()
         output.say(f"▸ {name}", fg="cyan")
         lines = plain_text(text).rstrip().split("\n")
-        is_diff = item.about_changes and name == DIFF
+        is_diff = name in item.files
         most = len(lines) if everything else _DIFF_LINES if is_diff else _LINES
         for line in lines[:most]:
             output.say(f"  {line}", fg=_COLORS.get(line[:1]) if is_diff else None)

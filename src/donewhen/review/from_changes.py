@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import UsageError
-from donewhen.foundation.plain_text import join_limited, one_line
+from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.evidence.commands import newest_run
 from donewhen.jobs.evidence.conditions import evidence_inputs
@@ -24,10 +24,6 @@ from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.writing import operation
 from donewhen.jobs.room.basis import basis_of
 from donewhen.review.items import Kind, ReviewItem
-
-_MAX_NAMES = 200
-DIFF = "changes"
-"""The name of the evidence that is a diff."""
 
 
 class _Waiting(NamedTuple):
@@ -64,10 +60,7 @@ def change_items(workspace: Workspace, job: Job, entries: Sequence[Entry], polic
         question=_question(files, needs),
         why=one_line("; ".join(dict.fromkeys(reasons)), 800),
         since=min(check.entry.at for check in waiting),
-        evidence={
-            "changed files": join_limited([_file(name, blob) for name, blob in files.items()], _MAX_NAMES),
-            DIFF: "\n".join(change.diff for change in changes if change.diff),
-        },
+        evidence=_evidence(changes, files),
         job=job.id,
         criteria=tuple(name for name in names if name != VERIFICATION),
         subject=_subject(changes),
@@ -128,6 +121,13 @@ def _is_overridden(
     return newest_override(entries, job.id, requirement, subject, policy) is not None
 
 
+def _evidence(changes: Sequence[OpenChanges], files: Mapping[str, str]) -> dict[str, str]:
+    """The difference of each file, by its name; of several files also a list."""
+    diffs = {name: diff for change in changes for name, diff in change.diffs.items()}
+    listed = [one_line(name, 300) if blob else f"{one_line(name, 300)} (removed)" for name, blob in files.items()]
+    return {"changed files": "\n".join(listed), **diffs} if len(listed) > 1 else diffs
+
+
 def _question(files: Mapping[str, str], needs: str) -> str:
     what = "changed test file(s)" if needs == "tests_changed" else "changed file(s)"
     return f"Accept {len(files)} {what} with exactly this content?"
@@ -137,10 +137,6 @@ def _reason(check: _Waiting) -> str:
     requirement = check.requirement
     name = f"`{requirement.evidence}`" if requirement.name == VERIFICATION else requirement.name
     return f"{name}: {failure_text(check.entry.read_as(CommandRun))}"
-
-
-def _file(name: str, blob: str) -> str:
-    return one_line(name, 300) if blob else f"{one_line(name, 300)} (removed)"
 
 
 def _files(changes: Sequence[OpenChanges]) -> dict[str, str]:

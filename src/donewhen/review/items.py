@@ -48,7 +48,7 @@ class Answer(NamedTuple):
     verdict: Binary
 
 
-_VERDICTS = (Answer("p", "pass", "pass"), Answer("f", "fail", "fail"))
+VERDICTS = (Answer("p", "pass", "pass"), Answer("f", "fail", "fail"))
 _ABOUT_CHANGES = (Answer("a", "accept", "pass"), Answer("x", "refuse", "fail"))
 """Other keys, so that whoever passes one verdict after the other accepts no files by habit."""
 
@@ -92,7 +92,7 @@ class ReviewItem(NamedTuple):
         """The answers that settle it."""
         if self.kind == "asked":
             return ()
-        return _ABOUT_CHANGES if self.about_changes else _VERDICTS
+        return _ABOUT_CHANGES if self.about_changes else VERDICTS
 
     @property
     def about_changes(self) -> bool:

@@ -12,8 +12,7 @@ from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.review.from_changes import DIFF
-from donewhen.review.items import KINDS, ReviewItem
+from donewhen.review.items import KINDS, VERDICTS, ReviewItem
 from donewhen.review.people_agreement import PeoplePair, people_agreement
 from donewhen.review.queue import review_queue
 from donewhen.review.verdicts import Verdict, record_verdict, write_missing_labels
@@ -36,8 +35,6 @@ class WaitingItem(NamedTuple):
     evidence: Mapping[str, str]
     seen: str
     """The hash of the displayed content, so that a verdict applies only to it."""
-    diff: str = ""
-    """The name of the evidence that is a diff."""
 
 
 def queue_page(request: PageRequest) -> PageContent:
@@ -49,8 +46,10 @@ def queue_page(request: PageRequest) -> PageContent:
     chosen = [item for item in items if kind in ("", item.kind)]
     pages = max(1, -(-len(chosen) // _ON_A_PAGE))
     page = min(max(1, request.number("page")), pages)
+    shown = chosen[(page - 1) * _ON_A_PAGE : page * _ON_A_PAGE]
     values: dict[str, Any] = {
-        "waiting": [waiting_item(item) for item in chosen[(page - 1) * _ON_A_PAGE : page * _ON_A_PAGE]],
+        "waiting": [waiting_item(item) for item in shown],
+        "answers": tuple(dict.fromkeys(answer for item in shown for answer in item.answers)) or VERDICTS,
         "total": len(items),
         "found": len(chosen),
         "counts": Counter(item.kind for item in items),
@@ -77,8 +76,7 @@ def item_page(request: PageRequest) -> PageContent:
 def waiting_item(item: ReviewItem) -> WaitingItem:
     """Return an item with its evidence shortened for the page."""
     evidence = {name: cut_middle(text, _HEAD, _TAIL)[0] for name, text in item.evidence.items()}
-    diff = DIFF if item.about_changes else ""
-    return WaitingItem(item, KINDS[item.kind], evidence, _content_hash(item), diff)
+    return WaitingItem(item, KINDS[item.kind], evidence, _content_hash(item))
 
 
 def submit_verdict(workspace: Workspace, name: str, fields: Mapping[str, str], by: Actor) -> str:

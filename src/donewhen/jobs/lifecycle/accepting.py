@@ -21,6 +21,8 @@ from donewhen.jobs.room.room_plan import Change
 
 _MAX_BYTES = 1 << 20
 _MAX_LINES = 2000
+_HEAD_LINES = 2
+"""The names, which are shown of every file."""
 _MAX_WIDTH = 1000
 
 
@@ -31,7 +33,13 @@ class OpenChanges:
     what: AcceptedKind
     files: Mapping[str, str]
     """Names with the names of their contents; empty for a removed file."""
-    diff: str = field(default="", repr=False)
+    diffs: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The difference of each file to the agreed one, as lines of text."""
+
+    @property
+    def diff(self) -> str:
+        """All differences as one text."""
+        return "\n".join(self.diffs.values())
 
 
 def open_changes(workspace: Workspace, job: Job, what: AcceptedKind) -> OpenChanges:
@@ -81,10 +89,14 @@ def _decide(
 
 def _open_changes(reading: RoomReading, what: AcceptedKind) -> OpenChanges:
     changes = changes_of(reading.plan, what)
-    lines = [shorten(line, _MAX_WIDTH) for change in changes for line in _diff(reading, change)]
-    if len(lines) > _MAX_LINES:
-        lines = [*lines[:_MAX_LINES], f"[… {len(lines) - _MAX_LINES} more lines]"]
-    return OpenChanges(what, {change.name: change.blob for change in changes}, "\n".join(lines))
+    diffs: dict[str, str] = {}
+    # A long file must not hide the others.
+    most = max(_MAX_LINES // max(1, len(changes)), _HEAD_LINES)
+    for change in changes:
+        lines = [shorten(line, _MAX_WIDTH) for line in _diff(reading, change)]
+        rest = [f"[… {len(lines) - most} more lines]"] if len(lines) > most else []
+        diffs[change.name] = "\n".join([*lines[:most], *rest])
+    return OpenChanges(what, {change.name: change.blob for change in changes}, diffs)
 
 
 def _diff(reading: RoomReading, change: Change) -> Iterator[str]:
