@@ -138,16 +138,6 @@ class ContractView(ToolAnswer, frozen=True):
         return f"{self.job}: {self.state}, {len(self.changes)} change(s) since."
 
 
-class ReviewView(Struct, frozen=True):
-    """A question about changed files that only a person answers: donewhen review."""
-
-    id: str
-    kind: str
-    question: str
-    why: str
-    files: list[str]
-
-
 class ShownJob(ToolAnswer, frozen=True):
     """A job, as it is now."""
 
@@ -172,8 +162,8 @@ class ShownJob(ToolAnswer, frozen=True):
     next_action: str
     notes: list[str] = []
     """What is worth knowing and is no reason against the job."""
-    review: list[ReviewView] = []
-    """The questions about changed files that wait for a person."""
+    changes: list[str] = []
+    """Changed files that a check needs and that only a person can accept: donewhen review."""
 
     def short(self) -> str:
         lines = [f"{self.id} {self.state}, contract {self.contract.state}: {self.title}"]
@@ -181,7 +171,7 @@ class ShownJob(ToolAnswer, frozen=True):
             f"{requirement.name} {requirement.state} ({requirement.how}): {requirement.text}"
             for requirement in self.needs
         ]
-        asked = (f"waits for a person: {item.question} {', '.join(item.files)}" for item in self.review)
+        asked = [f"changed files that a person has to accept: {', '.join(self.changes)}"] if self.changes else []
         return _joined(*lines, *_reasons(self.gates), *_notes(self.notes), *asked, f"next: {self.next}")
 
 

@@ -6,9 +6,10 @@ from collections import Counter
 
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.board_states import survey_states
-from donewhen.jobs.board.job_state import FOR_PERSON, JobState
+from donewhen.jobs.board.job_state import JobState
 from donewhen.jobs.board.survey import JobRecord, survey_jobs
 from donewhen.jobs.contract.agreeing import agreement_proposals
+from donewhen.jobs.gates.changes_for_person import ASKED, open_files
 from donewhen.jobs.gates.job_view import view_job
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
@@ -18,7 +19,6 @@ from donewhen.mcp.answers import CheckAnswer, Jobs, ListedJob, NextStep, ReadyJo
 from donewhen.mcp.call_context import CallContext
 from donewhen.mcp.params import JobParam, ListJobsParams, NoParams, OptionalJobParam
 from donewhen.mcp.views import gate_views, job_view
-from donewhen.review.from_changes import open_change_items
 
 _PROBLEMS = 20
 
@@ -48,8 +48,8 @@ def show_job(call: CallContext, params: JobParam) -> ShownJob:
     workspace = call.workspace()
     job = workspace.job(params.job)
     view = view_job(workspace, job)
-    review = open_change_items(workspace, job) if view.state.code in FOR_PERSON else ()
-    return job_view(view, agreement_proposals(workspace, [job])[-1], review)
+    changes = open_files(workspace, job, view.code) if view.code is not None and view.code in ASKED else {}
+    return job_view(view, agreement_proposals(workspace, [job])[-1], tuple(changes))
 
 
 def check_job(call: CallContext, params: JobParam) -> CheckAnswer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from donewhen.jobs.contract.agreeing import AgreementProposal
@@ -24,11 +24,9 @@ from donewhen.mcp.answers import (
     OutputFile,
     ReasonView,
     RequirementView,
-    ReviewView,
     ShownJob,
     Term,
 )
-from donewhen.review.items import ReviewItem
 
 _TAIL_LINES = 40
 _TAIL = 3000
@@ -64,7 +62,7 @@ def contract_view(proposal: AgreementProposal) -> ContractView:
     )
 
 
-def job_view(view: JobView, proposal: AgreementProposal, review: Iterable[ReviewItem] = ()) -> ShownJob:
+def job_view(view: JobView, proposal: AgreementProposal, changes: Sequence[str] = ()) -> ShownJob:
     """Return a job with its contract, its requirements, and the current state of its gates."""
     job, evaluation, pause = view.job, view.evaluation, view.pause
     return ShownJob(
@@ -86,7 +84,7 @@ def job_view(view: JobView, proposal: AgreementProposal, review: Iterable[Review
         next=view.next,
         next_action=evaluation.next_action,
         notes=[*view.notes],
-        review=[ReviewView(item.id, item.kind, item.question, item.why, [*item.files][:_MAX_FILES]) for item in review],
+        changes=[*changes][:_MAX_FILES],
     )
 
 

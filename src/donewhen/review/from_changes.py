@@ -8,7 +8,6 @@ from typing import NamedTuple
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import UsageError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.evidence.commands import newest_run
 from donewhen.jobs.evidence.conditions import evidence_inputs
 from donewhen.jobs.evidence.failures import failure_text
@@ -32,12 +31,6 @@ class _Waiting(NamedTuple):
     requirement: Requirement
     entry: Entry
     needs: str
-
-
-def open_change_items(workspace: Workspace, job: Job) -> tuple[ReviewItem, ...]:
-    """The items about changes of a job."""
-    entries = workspace.ledger.read(job.id).entries
-    return tuple(change_items(workspace, job, entries, approval_policy(workspace)))
 
 
 def change_items(workspace: Workspace, job: Job, entries: Sequence[Entry], policy: Policy) -> Iterator[ReviewItem]:
