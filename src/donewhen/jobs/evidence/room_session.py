@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from donewhen.foundation.cancellation import raise_if_cancelled
-from donewhen.foundation.executables import resolve_executable
 from donewhen.jobs.evidence.conditions import command_environment
-from donewhen.jobs.evidence.test_report import ReportedRun, run_with_report
+from donewhen.jobs.evidence.placed_runs import RoomPlace, run_in_place
+from donewhen.jobs.evidence.test_report import ReportedRun
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.snapshot import snapshot_of
 from donewhen.jobs.plan.workspace import Workspace
@@ -23,7 +23,6 @@ from donewhen.jobs.room.building import changed_files
 from donewhen.jobs.room.disk_tree import read_disk
 from donewhen.jobs.room.names import matches_pattern
 from donewhen.jobs.room.reading import RoomReading, read_rooms
-from donewhen.jobs.room.room_environment import program_in_room, room_environment, write_startup
 from donewhen.jobs.room.room_plan import Tree
 from donewhen.jobs.room.rooms import Room, RoomError, room_folder
 
@@ -76,17 +75,13 @@ class RoomSession:
     ) -> ReportedRun:
         room = self._room(use, tree)
         room.prepare()
-        with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
-            variables = self._environment(Path(folder), room, environment)
-            reports = Path(folder) / "reports"
-            reports.mkdir()
-            program = resolve_executable(argv[0], self.workspace.root).path
-            program = program_in_room(program, self.workspace.root, room.project)
-            run = run_with_report(
-                program, argv, cwd=room.project, reports=reports, environment=variables, timeout=timeout
-            )
+        run = self._run_in(room, argv, environment, timeout)
         output = run.result.output.replace(str(room.folder), str(self.reading.agreed.place.top))
         return replace(run, result=replace(run.result, output=output))
+
+    def _run_in(self, room: Room, argv: Sequence[str], environment: Mapping[str, str], timeout: float) -> ReportedRun:
+        place = RoomPlace(self.workspace.root, self.reading.agreed.place.top, room.project, room.folder)
+        return run_in_place(place, argv, environment, timeout)
 
     def _room(self, use: str, tree: Tree) -> Room:
         if use in self._rooms:
@@ -116,20 +111,7 @@ class RoomSession:
         settings = self.workspace.settings().jobs
         environment = command_environment(self.workspace)
         for argv in commands:
-            with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
-                reports = Path(folder) / "reports"
-                reports.mkdir()
-                variables = self._environment(Path(folder), room, environment)
-                program = resolve_executable(argv[0], self.workspace.root).path
-                program = program_in_room(program, self.workspace.root, room.project)
-                run = run_with_report(
-                    program,
-                    argv,
-                    cwd=room.project,
-                    reports=reports,
-                    environment=variables,
-                    timeout=settings.command_timeout,
-                )
+            run = self._run_in(room, argv, environment, settings.command_timeout)
             raise_if_cancelled()
             if not run.result.succeeded:
                 raise PrepareFailedError(argv, run)
@@ -150,11 +132,6 @@ class RoomSession:
             store.put(content, reading.agreed.like)
         room.tree = {**room.tree, **built}
         room.blobs = SeveralBlobs(room.blobs, store)
-
-    def _environment(self, folder: Path, room: Room, environment: Mapping[str, str]) -> dict[str, str]:
-        startup = folder / "startup"
-        write_startup(startup, self.reading.agreed.place.top, room.folder)
-        return room_environment(environment, startup)
 
 
 _OPEN: ContextVar[RoomSession | None] = ContextVar("donewhen_rooms", default=None)
