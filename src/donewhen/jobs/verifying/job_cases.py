@@ -78,7 +78,11 @@ def job_cases(
             on_progress(f"{agreed_job.job.id}  {label}{requirement.evidence}")
 
         with running_in(tree.room):
-            tree.room.prepare()
+            try:
+                tree.room.prepare()
+            except PrepareFailedError as error:
+                yield _prepare_case(agreed_job, tree, error)
+                return
             facts = with_dependencies(rerun_job(base, tree.workspace, job, tree.memory, signed, report), states)
         if agreed_job.done:
             facts = facts._replace(outputs=tuple(file._replace(changed=True) for file in facts.outputs))
@@ -176,6 +180,13 @@ def _receipt_case(branch: Workspace, job: AgreedJob, policy: Policy, *, refuted:
     yield case_from_reasons("receipt", "gate", reasons)
 
 
+def _prepare_case(job: AgreedJob, tree: RunTree, error: PrepareFailedError) -> VerificationCase:
+    code = GateCode.COMMAND_NOT_PASSED
+    reason = CaseReason(code, f"{tree.label}{error.message}.", job.claim.where, _next_step(job, code))
+    output = _last_lines(tree.workspace, error.run.result.output)
+    return VerificationCase("prepare", "command", "failed", (reason,), output=output)
+
+
 def _applicable(reasons: Sequence[GateReason]) -> list[GateReason]:
     return [reason for reason in reasons if reason.code not in _NOT_APPLICABLE]
 
@@ -204,5 +215,9 @@ def _line_of(agreed_job: AgreedJob, requirement: Requirement) -> str:
 def _output_end(tree: Workspace, status: EvidenceStatus) -> str:
     run = None if status.entry is None else status.entry.content
     content = evidence_store(tree).get(run.output) if isinstance(run, CommandRun) and run.output else None
-    text = plain_text((content or b"").decode("utf-8", "replace")).replace(str(tree.root), ".")
+    return _last_lines(tree, (content or b"").decode("utf-8", "replace"))
+
+
+def _last_lines(tree: Workspace, output: str) -> str:
+    text = plain_text(output).replace(str(tree.root), ".")
     return "\n".join(text.rstrip().splitlines()[-_MAX_LINES:])

@@ -124,18 +124,16 @@ class Room:
                 (self.folder / name).rmdir()
 
     def _unknown(self) -> Iterator[tuple[str, bool]]:
-        known, folders = {*self.files, *self.laid_out}, folders_of({**self.files, **self.laid_out})
+        known = {*self.files, *self.laid_out}
+        folders = folders_of(known)
         skipped = {".git", *self.environments, f"{self.base.inside}{FOLDER}"}
         for place, inner, names in os.walk(self.folder):
             prefix = "" if place == str(self.folder) else f"{Path(place).relative_to(self.folder).as_posix()}/"
             links = [name for name in inner if (Path(place) / name).is_symlink()]
             inner[:] = [name for name in inner if name not in links and f"{prefix}{name}" not in skipped]
             for name in (f"{prefix}{last}" for last in (*names, *links)):
-                if (
-                    name not in known
-                    and name not in skipped
-                    and not is_own_file(self.workspace, self.base.inside, name)
-                ):
+                own = is_own_file(self.workspace, self.base.inside, name)
+                if name not in known and name not in skipped and not own:
                     yield name, False
             yield from ((f"{prefix}{name}", True) for name in inner if f"{prefix}{name}" not in folders)
 

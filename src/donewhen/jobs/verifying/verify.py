@@ -56,7 +56,9 @@ def verify_branch(
             _record_case(base, branch),
         ]
         trees = run_trees(base, live, contract, [agreed[name] for name in chosen], place)
-        verified = dict(_verify_jobs(base, branch, policy, trees, agreed, chosen, on_progress))
+        verified: dict[str, JobCases] = {}
+        if trees is not None:
+            verified |= _verify_jobs(base, branch, policy, trees, agreed, chosen, on_progress)
         cases.append(removed_files_case(base, trees, [agreed[name] for name in chosen]))
         rest = [_not_claimed(base, job, asked_for=not jobs) for name, job in agreed.items() if name not in verified]
         every = (*verified.values(), *rest, *unreadable, *_new_jobs(branch, agreed))
@@ -78,13 +80,13 @@ def _verify_jobs(
     base: Base,
     branch: Workspace,
     policy: Policy,
-    trees: RunTrees | None,
+    trees: RunTrees,
     agreed: Mapping[str, AgreedJob],
     chosen: Sequence[str],
     on_progress: OnProgress,
 ) -> Iterator[tuple[str, JobCases]]:
     states: dict[str, DependencyFact] = {}
-    for name in chosen if trees is not None else ():
+    for name in chosen:
         agreed_job = agreed[name]
         where = agreed_job.claim.where
         try:
