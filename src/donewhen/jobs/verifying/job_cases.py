@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from donewhen.foundation.plain_text import plain_text
 from donewhen.foundation.process import CommandNotRunnableError
+from donewhen.foundation.secrets import redact_secrets
 from donewhen.jobs.board.validity import DependencyFact
 from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.evidence.placed_runs import running_in
@@ -183,7 +184,7 @@ def _receipt_case(branch: Workspace, job: AgreedJob, policy: Policy, *, refuted:
 def _prepare_case(job: AgreedJob, tree: RunTree, error: PrepareFailedError) -> VerificationCase:
     code = GateCode.COMMAND_NOT_PASSED
     reason = CaseReason(code, f"{tree.label}{error.message}.", job.claim.where, _next_step(job, code))
-    output = _last_lines(tree.workspace, error.run.result.output)
+    output = _last_lines(tree.workspace, redact_secrets(error.run.result.output))
     return VerificationCase("prepare", "command", "failed", (reason,), output=output)
 
 
