@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lean_python import lean_python
 from verify_kit import Shop
 
 from donewhen.jobs.ledger.approval import Approval, person_at_terminal
@@ -15,6 +14,7 @@ from donewhen.jobs.lifecycle.agreeing import agree_to
 from donewhen.jobs.plan.creating import add_job
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.verifying import Verification, verify_branch
+from lean_python import lean_python
 
 PYTHON = sys.executable
 PYTEST = f"{lean_python()} -m pytest -q -p no:cacheprovider"
@@ -56,7 +56,7 @@ class RoomShop(Shop):
             self.workspace, title, criteria=(f"The sum is right\n  check: {check}",), outputs=outputs, work=work, **more
         )
         if fields:
-            self.edit(self.plan(job), "status: ", f"{fields}\nstatus: ")
+            self.edit(self.plan(job), "\nstatus: ", f"\n{fields}\nstatus: ")
         self.commit("A plan")
         agree_to(self.workspace, [self.workspace.job(job.id)], Approval(person_at_terminal()))
         self.commit("What done means")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pytest
@@ -41,7 +42,7 @@ class Trick(NamedTuple):
     changes: Changes
     code: str = "outside_work_area"
     check: str = RUN_CHECK
-    files: Changes = {}
+    files: Changes = MappingProxyType({})
     work: tuple[str, ...] = ("/src/shop/**", "/tests/**")
 
 
@@ -63,11 +64,12 @@ TRICKS: dict[str, Trick] = {
     "a package of the standard library beside the script": Trick(
         {"json/__init__.py": "import os\nos._exit(0)\n"}, files=_named(f"import json\n{CHECK}")
     ),
-    "sitecustomize": Trick({"src/sitecustomize.py": "import os\nos._exit(0)\n", "src/shop/price.py": LAZY},
-        files=_named(f"{ON_PATH}try:\n    import sitecustomize\nfinally:\n    import importlib.util as util\n"
-                     "spec = util.find_spec('sitecustomize')\n"
-                     "text = open('src/sitecustomize.py').read() if __import__('os').path.exists('src/sitecustomize.py')"
-                     f" else ''\nexec(text)\n{CHECK}")),
+    "a new module at the import root": Trick(
+        {"src/shop_total.py": "total = sum\n", "src/shop/price.py": "from shop_total import total  # noqa: F401\n"}
+    ),
+    "a module of the library that the script imports": Trick(
+        {"src/decimal.py": "import os\nos._exit(0)\n"}, files=_named(f"{ON_PATH}import decimal\n{CHECK}")
+    ),
     "package metadata that names a plug-in": Trick(
         {
             "evil_plugin.py": PASSES,
@@ -79,9 +81,12 @@ TRICKS: dict[str, Trick] = {
     "settings that switch tests off": Trick(
         {"pytest.ini": "[pytest]\naddopts = --deselect tests/test_price.py::test_sum\n"}, check=RUN_TESTS
     ),
-    "settings of the build in the work area": Trick(
+    "settings in the work area": Trick(
         {"src/shop/setup.cfg": "[lint]\nlines = 9\n", "src/shop/price.py": f"{LAZY}# More.\n"},
-        files=_named(LINT.replace("'setup.cfg'", "'src/shop/setup.cfg'")) | {"src/shop/setup.cfg": "[lint]\nlines = 3\n"},
+        files={
+            "check.py": f"{LINT.replace('setup.cfg', 'src/shop/setup.cfg')}",
+            "src/shop/setup.cfg": "[lint]\nlines = 3\n",
+        },
     ),
     "a conftest that says passed": Trick({"conftest.py": PASSES}, check=RUN_TESTS),
     "a conftest in the work area that says passed": Trick(
@@ -89,9 +94,7 @@ TRICKS: dict[str, Trick] = {
     ),
     # The file that judges is edited.
     "the script": Trick({"check.py": "# Passes.\n"}),
-    "the script in another case": Trick(
-        {"CHECK.py": "# Passes.\n", "check.py": None}, "criterion_failed"
-    ),
+    "the script in another case": Trick({"CHECK.py": "# Passes.\n", "check.py": None}, "criterion_failed"),
     "the script in the work area": Trick(
         {"src/shop/check.py": "# Passes.\n"},
         check=f"run {PYTHON} src/shop/check.py",

@@ -51,8 +51,8 @@ def notes_on_jobs(base: Base, jobs: Sequence[AgreedJob]) -> Iterator[CaseReason]
     if older:
         code = FindingCode.NO_WORK_AREA
         message = (
-            f"Agreed without a work area, so everything but known names of files that judge comes from the branch: "
-            f"{join_limited(older, _MAX_LISTED)}."
+            "Agreed without a work area, so the branch may change everything but files whose names are known to "
+            f"judge: {join_limited(older, _MAX_LISTED)}."
         )
         yield CaseReason(code, message, "", FINDINGS[code].next_step)
     for job in jobs:

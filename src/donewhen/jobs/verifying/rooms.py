@@ -151,7 +151,7 @@ def make_room(
 ) -> Room:
     """Write the files and what is installed to a folder; nothing in it leads to other files of the checkout.
 
-    ``present`` are ignored files of the checkout that were agreed to be there, with the names of their contents.
+    Without ``is_work``, a check must not change any file of a commit. ``present`` are ignored files of the checkout that were agreed to be there, with the names of their contents.
     """
     init_repository(base, folder, base.commit if files == base.files else base.head)
     written = write_files(base, folder, files.values())
@@ -173,7 +173,7 @@ def make_room(
         workspace,
         kept,
         laid_out,
-        outputs.has if is_work is None else is_work,
+        (lambda name: name not in files) if is_work is None else is_work,
         environments,
         tuple(links_out),
         written.not_fetched,

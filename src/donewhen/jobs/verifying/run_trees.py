@@ -132,7 +132,7 @@ def _planned(
     patterns = [pattern for pattern in contract.settings().verify.from_base if pattern not in defaults]
     collected = {name for name in {*base.files, *branch} if any(matches(base, name, pattern) for pattern in patterns)}
     environments = [*environment_names(base)]
-    return planned_files(base, branch, bases, named, collected=collected, environments=environments)
+    return planned_files(base, contract, branch, bases, named, collected=collected, environments=environments)
 
 
 def _named(base: Base, contract: Workspace, job: AgreedJob) -> list[tuple[NamedFile, ...]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from donewhen.foundation.git import CommittedFile
 from donewhen.foundation.git_objects import TreeFile, folders_of
 from donewhen.jobs.contract.agreement import Seal
+from donewhen.jobs.contract.inputs import is_own_file
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.plan.job import Job
@@ -57,6 +58,7 @@ def basis_on_base(
 
 def planned_files(
     base: Base,
+    contract: Workspace,
     branch: Files,
     open_jobs: Sequence[RoomBasis],
     named: Iterable[Sequence[NamedFile]],
@@ -66,8 +68,10 @@ def planned_files(
 ) -> PlannedFiles:
     """Decide for each file whether it comes from the base or from the branch. ``named`` are the files that the checks
     of all verified jobs name, ``collected`` further files that judge."""
-    agreed = {name: file for name, file in base.files.items() if not is_compiled(name)}
-    before, after = _tree(agreed), _tree(branch)
+    # What donewhen writes is no part of the work. It stays as on the base.
+    own = {name for name in {*base.files, *branch} if is_own_file(contract, base.inside, name)}
+    before = _tree(base.files, lambda name: name not in own and not is_compiled(name))
+    after = _tree(branch, lambda name: name not in own)
     area = _joined([basis.area(base.inside) for basis in open_jobs], base.inside)
     judges = judging_files(
         base.inside,
@@ -88,7 +92,8 @@ def planned_files(
         accepted=accepted,
         only_dependencies=lambda name: _only_dependencies(base, name, branch),
     )
-    planned = PlannedFiles({}, plan, area, judges)
+    files = {name: file for name, file in base.files.items() if name in own}
+    planned = PlannedFiles(files, plan, area, judges)
     for name, file in plan.agreed.items():
         now = branch.get(name)
         # In a commit, the mode of a program is part of the work, too.
@@ -111,8 +116,8 @@ def _joined(areas: Sequence[WorkArea], inside: str) -> WorkArea:
     )
 
 
-def _tree(files: Mapping[str, CommittedFile]) -> dict[str, TreeFile]:
-    return {name: TreeFile(file.mode, file.blob) for name, file in files.items()}
+def _tree(files: Mapping[str, CommittedFile], has: Callable[[str], bool]) -> dict[str, TreeFile]:
+    return {name: TreeFile(file.mode, file.blob) for name, file in files.items() if has(name)}
 
 
 def _only_dependencies(base: Base, name: str, branch: Files) -> bool:
