@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from donewhen.config.state_folder import FOLDER
 from donewhen.foundation.git import CommittedFile
-from donewhen.foundation.git_objects import FILE, TreeFile, folders_of
+from donewhen.foundation.git_objects import FILE, LINK, TreeFile, folders_of
 from donewhen.foundation.plain_text import join_limited
 from donewhen.jobs.contract.inputs import is_own_file
 from donewhen.jobs.evidence.conditions import command_environment
@@ -151,7 +151,8 @@ def make_room(
 ) -> Room:
     """Write the files and what is installed to a folder; nothing in it leads to other files of the checkout.
 
-    Without ``is_work``, a check must not change any file of a commit. ``present`` are ignored files of the checkout that were agreed to be there, with the names of their contents.
+    Without ``is_work``, a check must not change any file of a commit. ``present`` are ignored files of the checkout
+    that were agreed to be there, with the names of their contents.
     """
     init_repository(base, folder, base.commit if files == base.files else base.head)
     written = write_files(base, folder, files.values())
@@ -160,7 +161,8 @@ def make_room(
     found, missing = copy_present(base, folder, present or {})
     links_out = remove_links_out(folder, files, environments)
     workspace = project_in(base, live, folder)
-    kept = {name: file for name, file in files.items() if name not in links_out and _is_there(folder, name)}
+    links = frozenset(name for name, file in files.items() if file.mode == LINK)
+    kept = {name: file for name, file in files.items() if name not in links_out and _is_there(folder, name, links)}
     like = base.head
     laid_out = {
         name: TreeFile(file.mode, blob_of_file(str(folder / name), like) if name in written.fetched else file.blob)
@@ -185,10 +187,12 @@ def make_room(
     return room
 
 
-def _is_there(folder: Path, name: str) -> bool:
+def _is_there(folder: Path, name: str, links: Collection[str]) -> bool:
     """Whether a file was not replaced by a folder, or by a link on the way, of the same name."""
     path = folder / name
-    return (path.is_symlink() or path.is_file()) and Path(os.path.realpath(path.parent)) == path.parent
+    if links and any(str(parent) in links for parent in PurePosixPath(name).parents):
+        return False
+    return path.is_symlink() or path.is_file()
 
 
 def room_notes(base: Base, room: Room | None, *, passed: bool) -> Iterator[CaseReason]:

@@ -87,20 +87,24 @@ def run_trees(
         judges = judges._replace(is_work=_also_free(judges.is_work, planned))
     listed, listed_changes = work_files(base, contract, judges)
     free = frozenset[str]() if planned is None else planned.free
-    own: list[RunTree] = []
+    own: list[Room] = []
+
+    def own_room(is_work: Callable[[str], bool] | None) -> Room:
+        if not own:
+            own.append(layout.room("own", branch, outputs, is_work))
+        return own[0]
 
     def pair(label: str, files: Files, *, differs: bool, found: PlannedFiles | None) -> tuple[RunTree, ...]:
         """The work on the base, and everything as on the branch; that folder is made once."""
         is_work = None if found is None else found.is_work
-        name = "strict" if found is not None else "listed"
-        strict = layout.room(name, files, outputs, is_work)
         plan = None if found is None else found.plan
+        if not differs and files == branch:
+            return (RunTree(own_room(is_work), "", plan=plan, free=free),)
+        strict = layout.room("strict" if found is not None else "listed", files, outputs, is_work)
         if not differs:
             return (RunTree(strict, "", plan=plan, free=free),)
         own_label = "With the branch's own tests: " if found is None else "With everything as on the branch: "
-        if not own:
-            own.append(RunTree(layout.room("own", branch, outputs, is_work), own_label, free=free))
-        return RunTree(strict, label, plan=plan, free=free), own[0]
+        return RunTree(strict, label, plan=plan, free=free), RunTree(own_room(is_work), own_label, free=free)
 
     of_open: tuple[RunTree, ...] = ()
     of_done: tuple[RunTree, ...] = ()
