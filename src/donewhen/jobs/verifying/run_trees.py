@@ -66,8 +66,8 @@ class RunTrees:
 
     @property
     def work(self) -> Room:
-        """The folder with the work."""
-        return (self.open_jobs or self.done_jobs or (self.base,))[0].room
+        """The folder with everything as on the branch."""
+        return (self.open_jobs or self.done_jobs or (self.base,))[-1].room
 
 
 def run_trees(
