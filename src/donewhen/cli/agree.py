@@ -31,6 +31,8 @@ from donewhen.jobs.lifecycle.agreeing import (
     FullProposal,
     agree_fully,
     full_proposals,
+    lacks_tree,
+    lacks_work_area,
     propose_work_areas,
     tree_problems,
 )
@@ -70,22 +72,29 @@ def command(
     if accept is not None:
         return _accept(output, workspace, jobs, accept, notes, key, ci)
     refused: list[Finding] = []
-    chosen = [*propose_work_areas(workspace, _chosen(workspace, jobs, refused))]
-    open_proposals = [proposal for proposal in agreement_proposals(workspace, chosen) if _is_open(proposal)]
-    ready = [proposal for proposal in open_proposals if not proposal.problems and proposal.agreement.state != "agreed"]
-    tightened = [
-        proposal for proposal in open_proposals if not proposal.problems and proposal.agreement.state == "agreed"
+    chosen = [*propose_work_areas(workspace, _chosen(workspace, jobs, refused), named=bool(jobs))]
+    open_proposals = [
+        proposal
+        for proposal in agreement_proposals(workspace, chosen)
+        if _is_open(proposal) or (jobs and lacks_tree(workspace, proposal))
     ]
+    sound = [proposal for proposal in open_proposals if not proposal.problems]
+    ready = [
+        proposal
+        for proposal in sound
+        if proposal.agreement.state != "agreed" or (jobs and lacks_tree(workspace, proposal))
+    ]
+    tightened = [proposal for proposal in sound if proposal not in ready]
     for proposal in tightened:
         _show(output, proposal)
-        if isinstance(proposal.plan, Job) and proposal.agreement.seal is None:
-            for note in agreement_notes(workspace, proposal.plan):
-                output.say(f"    ! {note}", fg="yellow")
     if tightened:
         sealed = {entry.hash for job in chosen for entry in seal_tightened_terms(workspace, job, unproved_actor())}
         output.say(f"{len(sealed)} tightened agreement(s) sealed; this needs no approval.")
     for proposal in ready:
         _show(output, proposal)
+        if isinstance(proposal.plan, Job):
+            for note in agreement_notes(workspace, proposal.plan):
+                output.say(f"    ! {note}", fg="yellow")
     asked = key is not None or ci or is_at_terminal()
     full = _with_files(output, workspace, ready, tests=asked)
     unready = {found.terms.chain for found in full if any(tree_problems(found))}
@@ -107,6 +116,7 @@ def command(
         output.say(f"✗ {finding.where}: {finding.message}", fg="red")
     if not ready:
         output.say("Nothing was agreed." if refused else "Everything is already agreed.", bold=True)
+        _show_weaker(output, [job.id for job in chosen if not jobs and lacks_work_area(workspace, job)])
         return output.finish(ExitCode.GATE_FAILED if refused else ExitCode.PASS, {"agreed": []}, refused)
     judged = [proposal.plan for proposal in ready if isinstance(proposal.plan, Job)]
     for name, keys in unread_judge_rules(workspace, judged).items():
@@ -149,6 +159,14 @@ def _chosen(workspace: Workspace, names: tuple[str, ...], findings: list[Finding
         except DonewhenError as error:
             findings.append(Finding.of(error))
     return found
+
+
+def _show_weaker(output: Output, jobs: Sequence[str]) -> None:
+    """Name jobs that were agreed to by an older version, without a work area."""
+    if jobs:
+        what = "their checks run in the work tree, where the work may change everything"
+        output.say(f"{len(jobs)} job(s) have no work area, so {what}.", fg="yellow")
+        output.say(f"  next: donewhen agree {jobs[0]}", dim=True)
 
 
 def _with_files(

@@ -17,7 +17,7 @@ from donewhen.test_reports.junit import Outcome
 Needs = Literal["", "outside_work_area", "tests_changed"]
 Outcomes = Mapping[str, Outcome]
 _MAX_LISTED = 5
-NO_TESTS = (4, 5)
+_NO_TESTS = (4, 5)
 """pytest's exit statuses if a named file does not exist, and if there are no tests; unittest has the second, too."""
 
 
@@ -60,7 +60,7 @@ class Decision:
 
     passed: bool
     needs: Needs = ""
-    failed_in: Literal["", "agreed", "whole"] = ""
+    failed_in: Literal["", "agreed", "whole", "both"] = ""
     why: str = ""
 
     @property
@@ -73,7 +73,7 @@ def decide(plan: RoomPlan, outcome: RoomOutcome, *, no_agreed_tests: bool = Fals
     if outcome.written:
         return Decision(False, "", "agreed", written_text(outcome.written))
     first, second = outcome.first.passed, outcome.second.passed if outcome.second is not None else None
-    if not first and no_agreed_tests and second and outcome.first.result.exit_code in NO_TESTS:
+    if not first and no_agreed_tests and second and outcome.first.result.exit_code in _NO_TESTS:
         first = True
     if second is not None and not outcome.second_loss:
         # Tests that are lost only among the agreed ones are a matter of the changes, too.
@@ -83,7 +83,9 @@ def decide(plan: RoomPlan, outcome: RoomOutcome, *, no_agreed_tests: bool = Fals
     if second:
         report = outcome.first.report
         return person_decision(plan, {} if report is None else report.outcomes)
-    return Decision(False, "", "agreed" if second is None else "whole")
+    if second is None:
+        return Decision(False, "", "agreed")
+    return Decision(False, "", "whole" if first else "both")
 
 
 def compare_outcomes(before: Outcomes, now: Outcomes | None, renamed: Mapping[str, str] | None = None) -> TestLoss:

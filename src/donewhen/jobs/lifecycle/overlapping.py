@@ -23,13 +23,19 @@ class Overlap(NamedTuple):
 def overlapping_jobs(workspace: Workspace, job: Job) -> Iterator[Overlap]:
     """The jobs in progress whose work areas overlap with that of this one. For people: it decides nothing."""
     mine = _area(job)
-    for name in sorted(open_jobs_on_dashboard(workspace) - {job.id}) if mine else ():
+    for other in open_jobs(workspace, job) if mine else ():
+        shared = next((path for path in mine for theirs in _area(other) if _overlap(path, theirs)), None)
+        if shared is not None:
+            yield Overlap(other.id, shared)
+
+
+def open_jobs(workspace: Workspace, job: Job) -> Iterator[Job]:
+    """The other jobs in progress, as far as the dashboard knows them."""
+    for name in sorted(open_jobs_on_dashboard(workspace) - {job.id}):
         with suppress(DonewhenError):
             other = workspace.job_with_id(name)
             if other.status == "in_progress":
-                shared = next((path for path in mine for theirs in _area(other) if _overlap(path, theirs)), None)
-                if shared is not None:
-                    yield Overlap(other.id, shared)
+                yield other
 
 
 def _area(job: Job) -> tuple[str, ...]:

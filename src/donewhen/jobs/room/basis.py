@@ -14,6 +14,7 @@ from msgspec import UNSET
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.process import split_command
 from donewhen.jobs.contract.agreement import Seal, approval_policy, current_seal
+from donewhen.jobs.contract.terms import criterion_term
 from donewhen.jobs.ledger.approval import Policy, is_approval
 from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import Agreed, AgreedTree, ChangesAccepted
@@ -64,8 +65,14 @@ class RoomBasis:
 
     def area(self, inside: str) -> WorkArea:
         """The work area, as names in the repository."""
-        outputs = (*self._paths("outputs"), *self.checked)
-        return area_of(inside, self.job_folder, self._paths("work"), outputs, self._paths("tests_may_change"))
+        return area_of(
+            inside,
+            self.job_folder,
+            self._paths("work"),
+            self._paths("outputs"),
+            self._paths("tests_may_change"),
+            self.checked,
+        )
 
     def present(self, inside: str) -> tuple[str, ...]:
         """Ignored files that were agreed to be there, as names or patterns in the repository."""
@@ -73,7 +80,7 @@ class RoomBasis:
 
     def named(self, inside: str) -> list[tuple[NamedFile, ...]]:
         """The files that the checks name and that judge the work."""
-        files = [tuple(named_files(command)) for command in self.commands]
+        files = [tuple(named_files(command)) for command in (*self.commands, *self.prepare)]
         places = area_of(inside, self.job_folder, (), self.schemas).outputs
         files.append(tuple(NamedFile(place.removeprefix(inside), whole_folder=True) for place in places))
         return files
@@ -125,6 +132,9 @@ def basis_from_seal(
 def basis_for(workspace: Workspace, job: Job, tree: AgreedTree, terms: Terms, accepted: Mapping[str, str]) -> RoomBasis:
     """The basis of a job with this agreement."""
     checks = [criterion.check for criterion in job.criteria if criterion.check is not None]
+    # What a person has agreed to, not what was added since: it would widen the area.
+    known = frozenset(terms.criteria)
+    agreed = [item.check for item in job.criteria if item.check is not None and criterion_term(item) in known]
     commands = [check.argv for check in checks if check.kind == "run"]
     commands += [split_command(command) for command in checking_commands(job.truth_required_commands)]
     return RoomBasis(
@@ -133,9 +143,15 @@ def basis_for(workspace: Workspace, job: Job, tree: AgreedTree, terms: Terms, ac
         job_folder=workspace.where(job.folder),
         accepted=accepted,
         commands=tuple(commands),
-        checked=tuple(check.path for check in checks if check.kind == "file" and check.path is not None),
+        checked=tuple(check.path for check in agreed if check.kind == "file" and check.path is not None),
         schemas=tuple(check.schema for check in checks if check.schema is not None),
     )
+
+
+def area_of_job(workspace: Workspace, job: Job, inside: str) -> WorkArea:
+    """The work area that a job's plan names; its own folder belongs to it."""
+    folder = workspace.where(job.folder)
+    return area_of(inside, folder, (*(job.work or ()), f"/{folder}/**"), job.outputs)
 
 
 def accepted_changes(chain: str, entries: Iterable[Entry], since: int, policy: Policy) -> dict[str, str]:

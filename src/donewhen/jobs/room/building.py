@@ -16,6 +16,8 @@ from donewhen.jobs.room.room_plan import Tree
 
 _READ_ONLY = {PROGRAM: 0o555}
 _WRITABLE = {PROGRAM: 0o755}
+# Anything else beside them is no part of a virtual environment, but could be a module or settings.
+_ENVIRONMENT_PARTS = ("bin", "include", "lib", "lib64", "Lib", "Scripts", "share", "etc", "pyvenv.cfg")
 
 
 def lay_out(folder: Path, tree: Tree, blobs: Blobs, *, writable: Callable[[str], bool]) -> None:
@@ -43,9 +45,10 @@ def remove_files(folder: Path, names: Iterable[str]) -> None:
         _remove(f"{folder}/{name}")
 
 
-def changed_files(folder: Path, tree: Tree) -> list[str]:
-    """The files of a tree that don't have their content in a folder any more."""
-    return [name for name, file in tree.items() if not _is_same(str(folder), name, file)]
+def changed_files(folder: Path, tree: Tree, *, own: bool = False) -> list[str]:
+    """The files of a tree that don't have their content in a folder any more. With ``own``, also those that are not as
+    this program lays them out: with another mode, or with a second name by which they could be written to."""
+    return [name for name, file in tree.items() if not _is_same(str(folder), name, file, own=own)]
 
 
 def remove_room(folder: Path) -> None:
@@ -78,12 +81,17 @@ def _write(folder: str, files: list[tuple[str, TreeFile]], blobs: Blobs, writabl
             os.close(descriptor)
 
 
-def _is_same(folder: str, name: str, file: TreeFile) -> bool:
+def _is_same(folder: str, name: str, file: TreeFile, *, own: bool) -> bool:
     try:
         now = read_file(folder, name, file.blob)
     except OSError:
         return False
-    return now is not None and now.blob == file.blob and (now.mode == LINK) == (file.mode == LINK)
+    if now is None or now.blob != file.blob or (now.mode == LINK) != (file.mode == LINK):
+        return False
+    if not own:
+        return True
+    # A hard link could be written to from outside.
+    return now.mode == file.mode and (now.mode == LINK or os.lstat(f"{folder}/{name}").st_nlink == 1)
 
 
 def _remove_unknown(folder: str, tree: Tree, kept: frozenset[str]) -> None:
@@ -130,7 +138,10 @@ def link_environments(folder: Path, top: Path, names: Iterable[str], taken: Mapp
             path.mkdir()
             _link_packages(target, path, top, folder)
         else:
-            path.symlink_to(target)
+            path.mkdir()
+            for part in _ENVIRONMENT_PARTS:
+                if os.path.lexists(target / part):
+                    (path / part).symlink_to(target / part)
         yield name
 
 

@@ -18,6 +18,8 @@ _CACHES = frozenset(
 )
 _NEVER = frozenset({".git", FOLDER})
 _COMPILED = (".pyc", ".pyo")
+_MAX_LINKS = 40
+_PROGRAMS = ("bin", "Scripts")
 
 
 class DiskTree(NamedTuple):
@@ -28,7 +30,7 @@ class DiskTree(NamedTuple):
     environments: tuple[str, ...] = ()
     """Folders with installed packages: virtual environments and `node_modules`."""
     leading_out: tuple[str, ...] = ()
-    """Links that lead out of the repository; they are left out."""
+    """Links that lead out of the repository. They are left out, unless they are just as agreed."""
     unreadable: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     """Ignored files and folders, which were left out."""
@@ -69,10 +71,14 @@ def read_disk(
                 if last in _NEVER or is_generated(name):
                     continue
                 known = name in (folders if kind == "folder" else agreed)
-                if not known and kind == "folder" and _is_environment(f"{real_top}/{name}", last):
+                if not known and kind == "folder" and _is_environment(real_top, name, agreed):
                     environments.append(name)
                     continue
                 if not known and (last in _CACHES or last.endswith(_COMPILED) or last.startswith(".donewhen-")):
+                    continue
+                if not known and not _is_text(name):
+                    # No other program could be told its name.
+                    unreadable.append(os.fsencode(name).decode("utf-8", "backslashreplace"))
                     continue
                 if not known:
                     unknown.append(f"{name}/" if kind == "folder" else name)
@@ -83,7 +89,7 @@ def read_disk(
                 if kind == "folder":
                     # An ignored folder may have agreed outputs, and nothing else is read in it.
                     kept = [inner for inner in _all_below(real_top, name) if wanted(inner)]
-                    _add_files(real_top, kept, like, files, leading_out, unreadable)
+                    _add_files(real_top, kept, agreed, like, files, leading_out, unreadable)
                     left_out.append(f"{name}/")
                     continue
                 if not wanted(name):
@@ -92,7 +98,7 @@ def read_disk(
             if kind == "folder":
                 following.append(name)
             else:
-                _add_files(real_top, [name], like, files, leading_out, unreadable)
+                _add_files(real_top, [name], agreed, like, files, leading_out, unreadable)
         level = following
     return DiskTree(files, tuple(environments), tuple(leading_out), tuple(unreadable), tuple(left_out))
 
@@ -122,16 +128,42 @@ def blob_of_file(path: str, like: str) -> str:
 
 
 def leads_out(top: str, name: str) -> bool:
-    """Whether a link leads out of the repository, or would in a copy of it: its target is absolute."""
-    path = f"{top}/{name}"
-    if os.path.isabs(os.readlink(path)):  # noqa: PTH115, PTH117
-        return True
-    target = os.path.realpath(path)
-    return target != top and not target.startswith(f"{top}/")
+    """Whether a link leads out of the repository, or would in a copy of it: its target is absolute, or the way to it
+    leaves the repository and comes back."""
+    here: list[str] = []
+    waiting = name.split("/")[::-1]
+    links = 0
+    while waiting:
+        part = waiting.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            if not here:
+                return True
+            here.pop()
+            continue
+        here.append(part)
+        try:
+            target = os.readlink(f"{top}/{'/'.join(here)}")  # noqa: PTH115
+        except OSError:
+            continue
+        links += 1
+        if os.path.isabs(target) or links > _MAX_LINKS:  # noqa: PTH117
+            # A circle leads nowhere, here and in a copy.
+            return links <= _MAX_LINKS
+        here.pop()
+        waiting += target.split("/")[::-1]
+    return False
 
 
 def _add_files(
-    top: str, names: Iterable[str], like: str, files: dict[str, TreeFile], leading_out: list[str], unreadable: list[str]
+    top: str,
+    names: Iterable[str],
+    agreed: Mapping[str, TreeFile],
+    like: str,
+    files: dict[str, TreeFile],
+    leading_out: list[str],
+    unreadable: list[str],
 ) -> None:
     for name in names:
         try:
@@ -141,12 +173,22 @@ def _add_files(
                 unreadable.append(name)
             elif file.mode == LINK and leads_out(top, name):
                 leading_out.append(name)
+                if agreed.get(name) == file:
+                    files[name] = file
             else:
                 files[name] = file
         except FileNotFoundError:
             continue
         except OSError:
             unreadable.append(name)
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _entries(top: str, folder: str) -> Iterator[tuple[str, str]]:
@@ -173,8 +215,15 @@ def _all_below(top: str, folder: str) -> Iterator[str]:
         level = following
 
 
-def _is_environment(path: str, last: str) -> bool:
-    return last == "node_modules" or os.path.lexists(f"{path}/pyvenv.cfg")
+def _is_environment(top: str, name: str, agreed: Collection[str]) -> bool:
+    """Whether a folder has installed packages. Those of Node.js lie beside an agreed manifest: any nearer ones would
+    take their place."""
+    folder, slash, last = name.rpartition("/")
+    if last == "node_modules":
+        manifest = f"{folder}{slash}package.json"
+        return manifest in agreed if agreed else os.path.lexists(f"{top}/{manifest}")
+    path = f"{top}/{name}"
+    return os.path.isfile(f"{path}/pyvenv.cfg") and any(os.path.isdir(f"{path}/{part}") for part in _PROGRAMS)  # noqa: PTH112, PTH113
 
 
 def read_names(top: Path, limit: int = 100_000) -> list[str]:
@@ -188,7 +237,12 @@ def read_names(top: Path, limit: int = 100_000) -> list[str]:
                 last = name.rpartition("/")[2]
                 if kind != "folder":
                     names.append(name)
-                elif not last.startswith(".") and last not in _CACHES and not _is_environment(f"{top}/{name}", last):
+                elif (
+                    not last.startswith(".")
+                    and last not in _CACHES
+                    and last != "node_modules"
+                    and not _is_environment(str(top), name, ())
+                ):
                     following.append(name)
         level = following
     return names

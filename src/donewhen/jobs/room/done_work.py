@@ -12,16 +12,17 @@ from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.room.room_plan import Change, RoomPlan
+from donewhen.jobs.room.work_area import JudgingFiles
 
 
-def files_of_done_jobs(workspace: Workspace, job: Job, plan: RoomPlan) -> dict[str, TreeFile]:
+def files_of_done_jobs(workspace: Workspace, job: Job, plan: RoomPlan, judges: JudgingFiles) -> dict[str, TreeFile]:
     """Of the changes that are not in the first run, those that a done job has made. What of them judges this job is not
     among them: a person decides about it."""
-    open_changes = {change.name: change for change in plan.outside if change.kind == "outside"}
+    open_changes = {change.name: change for change in plan.outside}
     found: dict[str, TreeFile] = {}
     for name, blob in _recorded_work(workspace, job, [*open_changes.values()]):
         change = open_changes.get(name)
-        if change is not None and change.blob == blob and blob:
+        if change is not None and change.blob == blob and blob and not judges.judges(name):
             found[name] = plan.whole[name]
     return found
 

@@ -77,12 +77,14 @@ def plan_room(
     only_dependencies: Callable[[str], bool] = lambda _: False,
     is_same: Callable[[str], bool] = lambda _: False,
     locked: Collection[str] = (),
+    leading_out: Collection[str] = (),
 ) -> RoomPlan:
     """Decide for each file whether it comes from the agreement or from the disk.
 
     ``accepted`` are contents that a person accepted, by name (empty for a removed file). ``only_dependencies`` says
     whether a manifest differs in its dependencies alone, ``is_same`` whether a file has the agreed content in the form
     of a checkout, for example with other line ends. ``locked`` names are taken from the agreement wherever they lie.
+    ``leading_out`` are links on disk that lead out of the repository: they are absent, agreed or not.
     """
     accepted = accepted or {}
     paths = SamePaths(agreed)
@@ -93,7 +95,8 @@ def plan_room(
     for name in sorted({*agreed, *disk}):
         old, new = agreed.get(name), disk.get(name)
         if old is not None and new is not None and (_is_equal(old, new) or is_same(name)):
-            first[name] = whole[name] = old
+            if name not in leading_out:
+                first[name] = whole[name] = _with_mode(name, old, new, area, judges)
             continue
         if new is not None:
             whole[name] = new
@@ -121,7 +124,7 @@ def _change(
     judges: JudgingFiles,
     only_dependencies: Callable[[str], bool],
 ) -> Change:
-    kind = judges.kind_of(same, area)
+    kind = judges.kind_of(same, area, is_link=new is not None and new.mode == LINK)
     if (
         kind == "judges"
         and old is not None
@@ -134,6 +137,13 @@ def _change(
         kind = "outside"
     how: ChangeKind = "added" if old is None else "removed" if new is None else "changed"
     return Change(name, how, kind, "" if new is None else new.blob)
+
+
+def _with_mode(name: str, old: TreeFile, new: TreeFile, area: WorkArea, judges: JudgingFiles) -> TreeFile:
+    """The agreed file; one of the work becomes a program if the agent has made it one."""
+    if old.mode == new.mode or LINK in (old.mode, new.mode) or judges.kind_of(name, area) != "work":
+        return old
+    return TreeFile(new.mode, old.blob)
 
 
 def _is_equal(old: TreeFile, new: TreeFile) -> bool:

@@ -11,13 +11,13 @@ from typing import Literal
 
 from donewhen.jobs.room.judging_names import (
     DEPENDENCY_FILES,
-    TEST_PATTERNS,
     NamedFile,
     is_settings,
     is_test,
     module_files,
 )
 from donewhen.jobs.room.names import is_pattern, matches_pattern
+from donewhen.test_reports.collected_files import is_collected
 
 Kind = Literal["work", "tests", "judges", "outside"]
 """What a changed file is: work, a test, something else that judges, or a file outside the work area."""
@@ -34,13 +34,19 @@ class WorkArea:
     """The project's folder in the repository, with a trailing slash; empty if it is the repository."""
     patterns: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
-    """Agreed outputs and the files that file checks read; a pattern does not cover what lies below."""
+    """Agreed outputs; a pattern does not cover what lies below."""
+    checked: tuple[str, ...] = ()
+    """The files that file checks read. They are in the area, but a test among them is still a test."""
     may_change: tuple[str, ...] = ()
     """Tests that were agreed to change."""
 
     def has(self, name: str) -> bool:
         """Whether a file lies in the area."""
-        return any(matches_pattern(name, pattern) for pattern in self.patterns) or self._is_output(name)
+        return (
+            any(matches_pattern(name, pattern) for pattern in self.patterns)
+            or self.is_output(name)
+            or any(matches_pattern(name, path, below=False) for path in self.checked)
+        )
 
     def is_named_output(self, name: str) -> bool:
         """Whether a file is itself an agreed output, not one of those that a pattern covers."""
@@ -54,7 +60,8 @@ class WorkArea:
         wanted = folder.rstrip("/").split("/")
         return any(pattern.split("/")[: len(wanted)] == wanted for pattern in (*self.patterns, *self.outputs))
 
-    def _is_output(self, name: str) -> bool:
+    def is_output(self, name: str) -> bool:
+        """Whether a file is an agreed output."""
         return any(matches_pattern(name, output, below=False) for output in self.outputs)
 
 
@@ -67,9 +74,12 @@ class JudgingFiles:
     """Files that checks name, relative to the repository."""
     named_folders: frozenset[str] = frozenset()
     """Folders of such files; what lies directly in them judges, too."""
+    named_modules: frozenset[str] = frozenset()
+    """Agreed modules that ``python -m`` runs, without their endings: another file of that name would be run instead."""
     collected: frozenset[str] = frozenset()
     """Files from which the agreed test run collected tests."""
-    test_patterns: tuple[str, ...] = TEST_PATTERNS
+    test_patterns: tuple[str, ...] = ()
+    """Files from which the checks collect tests (see ``is_collected``)."""
     import_roots: frozenset[str] = frozenset()
     """Folders from which modules are imported, with a trailing slash; empty for the repository."""
     installed: frozenset[str] = frozenset()
@@ -77,30 +87,46 @@ class JudgingFiles:
     agreed_names: Collection[str] = field(default=(), repr=False)
     agreed_folders: Collection[str] = field(default=(), repr=False)
 
-    def kind_of(self, name: str, area: WorkArea) -> Kind:
-        """What a changed or new file is; ``name`` is its name in the agreed tree, or where it would lie in it."""
-        if area.is_named_output(name):
+    def kind_of(self, name: str, area: WorkArea, *, is_link: bool = False) -> Kind:
+        """What a changed or new file is; ``name`` is its name in the agreed tree, or where it would lie in it.
+
+        ``is_link`` says that it is a link, which may lead to a folder.
+        """
+        manifest = is_dependency_file(name) and name in self.agreed_names
+        if area.is_named_output(name) and not manifest:
             return "work"
         if not area.has(name):
-            return "outside"
+            return "tests" if self.is_test(name) else "outside"
         if area.tests_may_change(name):
             return "work"
         if self.is_test(name):
             return "tests"
-        if is_settings(_below_named(name, area)):
+        if manifest or is_settings(_below_named(name, area)):
             return "judges"
         if name in self.named and name in self.agreed_names:
             return "judges"
-        if name.rpartition("/")[0] in self.named_folders:
+        if name.rpartition("/")[0] in self.named_folders or self._is_named_module(name):
             return "judges"
-        return "outside" if self._takes_over(name, area) else "work"
+        return "outside" if self._takes_over(name, area, is_link=is_link) else "work"
+
+    def judges(self, name: str) -> bool:
+        """Whether a file judges work, wherever the work area lies."""
+        return is_settings(name) or name in self.named or self.kind_of(name, WorkArea(self.inside, (name,))) != "work"
 
     def is_test(self, name: str) -> bool:
-        return name in self.collected or is_test(name.removeprefix(self.inside), self.test_patterns)
+        inner = name.removeprefix(self.inside)
+        return name in self.collected or is_test(inner) or is_collected(inner, self.test_patterns)
 
-    def _takes_over(self, name: str, area: WorkArea) -> bool:
+    def _is_named_module(self, name: str) -> bool:
+        if name in self.agreed_names:
+            return False
+        folder, slash, last = name.rpartition("/")
+        stem = f"{folder}{slash}{last.partition('.')[0]}"
+        return stem in self.named_modules or stem.removesuffix("/__init__") in self.named_modules
+
+    def _takes_over(self, name: str, area: WorkArea, *, is_link: bool) -> bool:
         """Whether a new file adds a top-level module, which could be imported instead of an agreed or installed one."""
-        if not name.endswith(_CODE):
+        if not name.endswith(_CODE) and not is_link:
             return False
         for root in self.import_roots:
             if not name.startswith(root):
@@ -110,6 +136,9 @@ class JudgingFiles:
                 continue
             module = first.partition(".")[0]
             taken = module in sys.stdlib_module_names or module in self.installed or module in _FRAMEWORK
+            # A package or an extension module comes before a module of the same name.
+            other = f"{root}{module}.py"
+            taken = taken or (other in self.agreed_names and not area.has(other))
             if taken or (module.isidentifier() and not area.names_folder(f"{root}{first}")):
                 return True
         return False
@@ -162,9 +191,12 @@ def judging_files(
     roots = {inside, "", *(f"{inside}{folder}/" for folder in _ROOT_FOLDERS if f"{inside}{folder}" in folders)}
     named: set[str] = set()
     named_folders: set[str] = set()
+    named_modules: set[str] = set()
     for file in (file for files in commands for file in files):
         for name in _in_repository(inside, file, roots):
             named.add(name)
+            if name in agreed and file.module:
+                named_modules.add(name.removesuffix(".py"))
             if name in agreed and file.whole_folder:
                 folder = name.rpartition("/")[0]
                 named_folders.add(folder)
@@ -175,8 +207,9 @@ def judging_files(
         inside,
         frozenset(named),
         frozenset(named_folders),
+        frozenset(named_modules),
         frozenset(collected),
-        (*TEST_PATTERNS, *test_patterns),
+        tuple(test_patterns),
         frozenset(roots),
         frozenset(installed),
         agreed.keys(),
@@ -194,14 +227,25 @@ def _in_repository(inside: str, file: NamedFile, roots: Iterable[str]) -> Iterat
 
 
 def area_of(
-    inside: str, job_folder: str, work: Iterable[str], outputs: Iterable[str], may_change: Iterable[str] = ()
+    inside: str,
+    job_folder: str,
+    work: Iterable[str],
+    outputs: Iterable[str],
+    may_change: Iterable[str] = (),
+    checked: Iterable[str] = (),
 ) -> WorkArea:
     """The work area of a job, from the paths in its plan; ``job_folder`` is relative to the project."""
 
     def place(path: str) -> str:
         return in_repository(inside, job_folder, path)
 
-    return WorkArea(inside, tuple(map(place, work)), tuple(map(place, outputs)), tuple(map(place, may_change)))
+    return WorkArea(
+        inside,
+        tuple(map(place, work)),
+        tuple(map(place, outputs)),
+        tuple(map(place, checked)),
+        tuple(map(place, may_change)),
+    )
 
 
 def in_repository(inside: str, job_folder: str, path: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from donewhen.jobs.evidence.baselines import found_no_tests
 from donewhen.jobs.evidence.commands import evidence_store, newest_run
 from donewhen.jobs.evidence.records import UnusableRecord
 from donewhen.jobs.evidence.requirements import VERIFICATION
-from donewhen.jobs.evidence.two_runs import NO_TESTS, Outcomes, person_decision
+from donewhen.jobs.evidence.two_runs import Outcomes, person_decision
 from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.gates.suites import test_outcomes
@@ -52,7 +53,7 @@ def _decided(
 ) -> EvidenceStatus:
     if strict.state == "passed" or own.state != "passed":
         return strict
-    if _has_no_tests(tree, job, strict) and _has_no_tests(base_tree, job, strict):
+    if _has_no_tests(base_tree, job, strict) and _has_no_tests(tree, job, strict):
         return own
     decision = person_decision(plan, _outcomes(tree, strict))
     return EvidenceStatus(strict.requirement, "needs_human", (decision.why,), strict.entry, GateCode(decision.needs))
@@ -67,7 +68,7 @@ def _has_no_tests(tree: RunTree, job: Job, status: EvidenceStatus) -> bool:
     return (
         isinstance(run, CommandRun)
         and run.ending == "exited"
-        and run.exit_code in NO_TESTS
+        and found_no_tests(run.exit_code, status.requirement.check.argv, tree.room.files)
         and (run.report is None or not run.report.passed)
     )
 

@@ -79,14 +79,18 @@ class Room:
     def prepare(self) -> None:
         """Run the commands that build what the checks need, once, and keep what they wrote at agreed paths."""
         commands, self.commands = self.commands, ()
+        for name in self.built if commands else ():
+            # Builders write only what is older than its sources.
+            os.utime(self.folder / name, (0, 0))
         settings = self.workspace.settings().jobs
         for argv in commands:
             run = self._run(argv, command_environment(self.workspace), settings.command_timeout)
             if not run.result.succeeded:
                 raise PrepareFailedError(argv, run)
         if commands:
-            for name, is_folder in [*self._unknown()]:
-                if not is_folder and any(matches_pattern(name, pattern) for pattern in self.kept):
+            found = [name for name, is_folder in self._unknown() if not is_folder]
+            for name in (*found, *self.built):
+                if any(matches_pattern(name, pattern) for pattern in self.kept):
                     self.keep(name)
             self.put_back()
 
