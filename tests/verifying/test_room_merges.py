@@ -135,17 +135,14 @@ def test_data_of_tests_may_go_if_their_ids_are_compared(tmp_path: Path) -> None:
     assert found_codes(found) == {"report_tests_lost"}
 
 
-def test_a_renamed_test_is_asked_for(shop: RoomShop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_renamed_test_is_the_same_test(shop: RoomShop) -> None:
     job = shop.agreed(RUN_TESTS)
     changes = {"src/shop/price.py": RIGHT, "tests/test_price.py": None, "tests/test_prices.py": TESTS}
-    assert found_codes(shop.pull_request(job, changes)) == {"report_tests_lost"}
-
-    def renamed(lost: set[str], new: set[str], *_: object) -> dict[str, str]:
-        return {name: name.replace("test_price", "test_prices") for name in lost}
-
-    monkeypatch.setattr("donewhen.jobs.verifying.rerun.renamed", renamed)
-    found = shop.looked(job)
+    found = shop.pull_request(job, changes)
     assert found.passed, found.reasons
+    # With another body it is another test, and the old one is lost.
+    found = shop.pushed(job, {"tests/test_prices.py": TESTS.replace("== 3", "!= 4")})
+    assert found_codes(found) == {"report_tests_lost"}
 
 
 def test_jobs_agreed_without_a_work_area_are_named(tmp_path: Path) -> None:

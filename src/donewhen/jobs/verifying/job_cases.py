@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from donewhen.foundation.plain_text import plain_text
@@ -31,6 +31,7 @@ from donewhen.jobs.verifying.cases import CaseKind, CaseReason, VerificationCase
 from donewhen.jobs.verifying.decisions import acceptance_step, person_decides
 from donewhen.jobs.verifying.rerun import SignedEntries, lost_tests, rerun_job, run_tests, with_dependencies
 from donewhen.jobs.verifying.run_trees import RunTree
+from donewhen.test_reports.renamed_tests import renamed_tests
 
 OnProgress = Callable[[str], None]
 
@@ -88,7 +89,7 @@ def job_cases(
         if agreed_job.done:
             facts = facts._replace(outputs=tuple(file._replace(changed=True) for file in facts.outputs))
         before = results[0][0] if results else base_tree
-        lost = lost_tests(before.workspace, tree.workspace, job, work_trees[0].free)
+        lost = lost_tests(before.workspace, tree.workspace, job, work_trees[0].free, _renaming(before, tree))
         results.append((tree, facts._replace(suites=lost)))
     results = person_decides(results, base_tree, base_job)
     strict = results[0][1]
@@ -106,6 +107,10 @@ def job_cases(
     yield from criteria
     refuted = any(case.outcome == "failed" for case in criteria)
     yield from _receipt_case(branch, agreed_job, policy, refuted=refuted)
+
+
+def _renaming(before: RunTree, now: RunTree) -> Callable[[Collection[str], Collection[str]], Mapping[str, str]]:
+    return lambda lost, new: renamed_tests(lost, new, before.room.test_sources(), now.room.test_sources())
 
 
 def case_from_reasons(name: str, kind: CaseKind, reasons: Iterable[CaseReason]) -> VerificationCase:

@@ -103,9 +103,15 @@ def run_tests(tree: Workspace, job: Job, memory: Memory, on_progress: Callable[[
                 _run_requirement(tree, job, requirement, memory)
 
 
-def lost_tests(old_tree: Workspace, new_tree: Workspace, job: Job, free: Collection[str] = ()) -> tuple[SuiteFact, ...]:
-    """The tests that ran in the old tree, and are missing or skipped in the new one; ``free`` are files whose tests may
-    change."""
+def lost_tests(
+    old_tree: Workspace,
+    new_tree: Workspace,
+    job: Job,
+    free: Collection[str] = (),
+    renamed: Callable[[Collection[str], Collection[str]], Mapping[str, str]] = lambda _lost, _new: {},
+) -> tuple[SuiteFact, ...]:
+    """The tests that ran in the old tree, and are missing or skipped in the new one. ``free`` are files whose tests may
+    change; ``renamed`` finds the new ids of tests that are the same otherwise."""
     facts: list[SuiteFact] = []
     for evidence in dict.fromkeys(
         requirement.evidence for requirement in requirements_of(job) if requirement.check.kind == "run"
@@ -126,8 +132,10 @@ def lost_tests(old_tree: Workspace, new_tree: Workspace, job: Job, free: Collect
             for name in tests_of(known, free):
                 del known[name]
             now = dict(new or {})
-            names = renamed(known.keys() - now.keys(), now.keys() - old.keys(), old_tree, new_tree)
-            now |= {name: now[other] for name, other in names.items()}
+            lost = known.keys() - now.keys()
+            now |= {
+                name: now[other] for name, other in (renamed(lost, now.keys() - old.keys()) if lost else {}).items()
+            }
             facts.append(compare_suites(evidence, now, known))
     return tuple(facts)
 
@@ -140,11 +148,6 @@ def tests_in(tree: Workspace, job: Job) -> Mapping[str, str]:
         outcomes = None if entry is None else test_outcomes(evidence_store(tree), entry)
         found |= {} if outcomes is None or isinstance(outcomes, UnusableRecord) else outcomes
     return found
-
-
-def renamed(lost: Collection[str], new: Collection[str], before: Workspace, now: Workspace) -> Mapping[str, str]:
-    """The new ids of lost tests that were only renamed or moved between two folders."""
-    return {}
 
 
 def with_dependencies(facts: Facts, states: Mapping[str, DependencyFact]) -> Facts:

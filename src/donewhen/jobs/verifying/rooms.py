@@ -21,6 +21,7 @@ from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.room.building import changed_files, remove_files
 from donewhen.jobs.room.disk_tree import blob_of_file
+from donewhen.jobs.room.judging_names import is_test
 from donewhen.jobs.room.names import matches_pattern
 from donewhen.jobs.verifying.base_branch import Base
 from donewhen.jobs.verifying.cases import CaseReason
@@ -108,6 +109,14 @@ class Room:
             if name not in self.files:
                 clear_path(self.folder, name).write_bytes(self.built[name])
         return changed
+
+    def test_sources(self) -> dict[str, str]:
+        """The Python code of the tests, by names relative to the project."""
+        inside = self.base.inside
+        names = [name for name, file in self.laid_out.items() if name.endswith(".py") and file.mode != LINK]
+        inner = [name.removeprefix(inside) for name in names if name.startswith(inside)]
+        root = self.workspace.root
+        return {name: (root / name).read_text("utf-8", "replace") for name in inner if is_test(name)}
 
     def keep(self, name: str) -> None:
         """Keep a file that no commit has."""
