@@ -1,0 +1,79 @@
+"""Scripts that an agreed file runs: the recipes of a Makefile, the scripts of a manifest, the lines of a shell script."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from donewhen.jobs.room.judging_names import NamedFile, executed_files
+
+_SHELL = (".sh", ".bash", ".mk")
+_RECIPES = frozenset({"makefile", "gnumakefile", "justfile", "taskfile.yml", "taskfile.yaml", "tox.ini"})
+_SEPARATORS = re.compile(r"&&|\|\||[;|&]")
+_ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
+_SHEBANG = re.compile(r"#!.*\b(?:ba|da|z|k)?sh\b")
+_MAX_BYTES, _MAX_LINES, _DEEPEST = 1 << 20, 5_000, 4
+
+
+def with_nested(
+    named: Iterable[Sequence[NamedFile]], inside: str, agreed: Collection[str], read: Callable[[str], bytes | None]
+) -> list[tuple[NamedFile, ...]]:
+    """The files that checks name, and those that these run in turn; ``read`` returns an agreed file's content."""
+    every = [tuple(files) for files in named]
+    level = [file for files in every for file in files]
+    seen: set[str] = set()
+    for _ in range(_DEEPEST):
+        found: list[NamedFile] = []
+        for file in level:
+            name = os.path.normpath(f"{inside}{file.name}")
+            if name in seen or name not in agreed or not _may_run_others(name):
+                continue
+            seen.add(name)
+            found += [inner for command in commands_in(name, read(name) or b"") for inner in executed_files(command)]
+        if not found:
+            break
+        every.append(tuple(found))
+        level = found
+    return every
+
+
+def commands_in(name: str, content: bytes) -> Iterator[tuple[str, ...]]:
+    """The commands in a file, as far as they can be read; its name says what kind of file it is."""
+    last = name.rpartition("/")[2].casefold()
+    text = content[:_MAX_BYTES].decode("utf-8", "replace")
+    lines: Iterable[str] = ()
+    if last == "package.json":
+        lines = _scripts(text)
+    elif last in _RECIPES or last.endswith(_SHELL) or _SHEBANG.match(text):
+        lines = text.replace("\\\n", " ").splitlines()[:_MAX_LINES]
+    for line in lines:
+        for part in _SEPARATORS.split(line.strip().lstrip("@-+ ").removeprefix("cmd:")):
+            if words := _words(part):
+                yield words
+
+
+def _may_run_others(name: str) -> bool:
+    last = name.rpartition("/")[2].casefold()
+    return last == "package.json" or last in _RECIPES or last.endswith(_SHELL) or "." not in last
+
+
+def _scripts(text: str) -> Iterator[str]:
+    try:
+        scripts = json.loads(text).get("scripts", {})
+    except (ValueError, AttributeError, RecursionError):
+        return
+    yield from (script for script in (scripts.values() if isinstance(scripts, dict) else ()) if isinstance(script, str))
+
+
+def _words(part: str) -> tuple[str, ...]:
+    try:
+        words = shlex.split(part, comments=True)
+    except ValueError:
+        return ()
+    # Variables that a shell sets for the program.
+    while words and _ASSIGNMENT.fullmatch(words[0]):
+        words = words[1:]
+    return tuple(words)
