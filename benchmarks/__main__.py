@@ -18,6 +18,7 @@ from benchmarks.chains import chains_benchmark
 from benchmarks.completing import completing_benchmark
 from benchmarks.jobs import jobs_benchmark
 from benchmarks.judging import judging_benchmark
+from benchmarks.rooms import rooms_benchmark
 from donewhen.completion import PlanBasedChecker, TaskCompletionContext
 from donewhen.contrib.tools.planning import Plan, PlanStep
 from donewhen.runtime import Append, Session, SliceView
@@ -36,6 +37,7 @@ def main() -> None:
     dispatching()
     jobs_benchmark()
     completing_benchmark()
+    rooms_benchmark()
     chains_benchmark()
     judging_benchmark()
 
@@ -62,7 +64,9 @@ def hooks() -> None:
         for name in names:
             Path(folder, name).write_text("x")
         event = json.dumps({"session_id": "s", "cwd": folder, "hook_event_name": "Stop", "stop_hook_active": False})
-        run = "import sys; from donewhen.cli import main; main(['hook', 'stop', '--runtime', 'claude'])"
+        run = (
+            "import sys; from donewhen.cli import main; sys.argv[1:] = ['hook', 'stop', '--runtime', 'claude']; main()"
+        )
         for label, settings in (
             ("no settings: silent allow", None),
             ("5 files to check", f"[stop]\nfiles = {json.dumps(names)}\n"),

@@ -24,6 +24,7 @@ from donewhen.jobs.contract.terms import job_terms, terms_hash
 from donewhen.jobs.ledger.approval import Approval, Policy, person_at_terminal, unproved_actor
 from donewhen.jobs.ledger.entries import first_link
 from donewhen.jobs.ledger.terms_content import plain_terms
+from donewhen.jobs.lifecycle.agreeing import agree_to
 from donewhen.jobs.lifecycle.planning import check_plan
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
@@ -56,8 +57,9 @@ def completing_benchmark() -> None:
     lines = int(LARGE * LINES_A_JOB)
     print(f"CPU time of the command `donewhen complete JOB`: {LARGE} jobs and {lines} lines of ledger and log,")
     print(f"compared with {SMALL} jobs and {int(SMALL * LINES_A_JOB)} lines (medians of {ROUNDS})")
-    for label, inputs in (("inputs declared", ("/src",)), ("inputs: the tracked tree", ())):
-        small, large = (_completing(count, inputs) for count in (SMALL, LARGE))
+    kinds = (("inputs declared", ("/src",), False), ("inputs: the tracked tree", (), False), ("in a room", (), True))
+    for label, inputs, room in kinds:
+        small, large = (_completing(count, inputs, room=room) for count in (SMALL, LARGE))
         print(f"  {label:26} {large / small:5.2f} ×   ({1000 * large:6.0f} ms on {1000 * small:.0f} ms)")
     print()
     _print_stopping()
@@ -142,7 +144,7 @@ def _write_history(workspace: Workspace, path: Path, *, done: bool) -> None:
     path.write_bytes(rewrite_fields(job.document, fields))
 
 
-def _completing(count: int, inputs: tuple[str, ...]) -> float:
+def _completing(count: int, inputs: tuple[str, ...], *, room: bool) -> float:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         subprocess.run(["git", "init", "-q", "-b", "main"], cwd=folder, check=True)
@@ -150,7 +152,10 @@ def _completing(count: int, inputs: tuple[str, ...]) -> float:
         workspace = populated(folder, count - ROUNDS - 1, max(0, int(count * LINES_A_JOB) - in_ledgers))
         (folder / "src").mkdir()
         (folder / "src" / "main.py").write_text("print('good')\n")
-        ready = [_ready(workspace, number, inputs) for number in range(ROUNDS + 1)]
+        subprocess.run(["git", "add", "-A"], cwd=folder, check=True)
+        identity = ("-c", "user.name=a", "-c", "user.email=a@localhost")
+        subprocess.run(["git", *identity, "commit", "-q", "-m", "all"], cwd=folder, check=True)
+        ready = [_ready(workspace, number, inputs, room=room) for number in range(ROUNDS + 1)]
         subprocess.run(["git", "add", "-A"], cwd=folder, check=True)
         rebuild_views(workspace)
         times = [_cpu_of_command(["complete", job], folder) for job in ready]
@@ -188,12 +193,15 @@ def _stopping(count: int) -> float:
     return statistics.median(times[1:])
 
 
-def _ready(workspace: Workspace, number: int, inputs: tuple[str, ...]) -> str:
+def _ready(workspace: Workspace, number: int, inputs: tuple[str, ...], *, room: bool = False) -> str:
     """Add a job that is agreed and started and has its output, so that it can be completed."""
     criterion = f"It runs\n  check: run {sys.executable} -S -c pass"
     job = add_job(workspace, f"Ready {number}", inputs=inputs, criteria=[criterion])
-    for proposal in agreement_proposals(workspace, [job]):
-        agree(workspace, proposal, Approval(person_at_terminal()))
+    if room:
+        agree_to(workspace, [job], Approval(person_at_terminal()))
+    else:
+        for proposal in agreement_proposals(workspace, [job]):
+            agree(workspace, proposal, Approval(person_at_terminal()))
     assert start_job(workspace, job.id, unproved_actor()).started
     (job.folder / "outputs" / "primary.md").write_text("The result.\n")
     return job.id

@@ -206,7 +206,7 @@ def cache_written_by_the_check(shop: Shop) -> Job:
 
 FAILED = ("criterion_failed",)
 TESTED = "the code fixed, and one more test"
-HOLLOW = "A test with the same id that no longer asserts anything: only the ids are compared."
+HOLLOW = "An agreed test that asserts little; product code that detects the tests, or forges their report."
 OWNER = "A program replaced in a system folder, by whoever controls the machine; its hash is recorded."
 
 TRICKS = [

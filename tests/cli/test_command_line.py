@@ -95,6 +95,18 @@ def test_help_imports_no_verb_and_nothing_heavy() -> None:
     assert done.stderr.strip() == "[]"
 
 
+@pytest.mark.parametrize(
+    ("call", "own"), [("sys.argv[1:] = ['--version']; main()", True), ("main(['--version'])", False)]
+)
+def test_only_a_process_of_its_own_collects_garbage_rarely(call: str, own: bool) -> None:
+    script = (
+        f"import gc, sys; from donewhen.cli import main; before = gc.get_threshold(); {call};"
+        "print(gc.get_threshold() == before, gc.get_freeze_count() == 0)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == f"{not own} {not own}"
+
+
 def test_the_version_is_the_packages() -> None:
     assert run("--version").stdout == f"donewhen {__version__}\n"
 

@@ -24,6 +24,7 @@ GUARD = {
     "max_stalled": 5,
     "max_attempts": 50,
     "jobs": False,
+    "base": None,
 }
 REST = {
     "jobs.command_timeout": 900.0,

@@ -25,7 +25,7 @@ Donewhen = Callable[..., subprocess.CompletedProcess[str]]
 CHEATS = (
     (r"[criterion_failed] AC-1 (No test fails) is not met: exit status 1, 1 test(s) failed.", "✗ tampered  jobs/"),
     ("- removed   criteria: No test fails", ": voided", "does not count here."),
-    ("[report_tests_lost] 1 test(s) are missing from", "test_spaces_at_the_ends_leave_no_dash"),
+    ("[tests_changed] AC-1 (No test fails) needs a person", "not with the agreed ones: test_slugs.py"),
     ("[agreement_voided]", "missions.reports.initial_guidance was loosened since it was agreed"),
 )
 """For each way to cheat, what of the refusal must be there: the code or the state, and the sentence."""
@@ -46,7 +46,7 @@ TRANSCRIPT = (
     "status says 'done', but the ledger says 'in_progress'.",
     "Cheat 2: It changes the agreed terms, and agrees to them itself.",
     "Cheat 3: It deletes the test that fails.",
-    "✗ [report_tests_lost]",
+    "✗ [tests_changed]",
     "Cheat 4: It adds a rule to the judge.",
     "✗ [agreement_voided]",
     "3. It does the work",

@@ -7,11 +7,15 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import Field, fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from donewhen.config import CONFIG_FILE, PROJECT_FILE, GuardSettings, Settings, TestSettings, find_root, load
+from donewhen.config.loader import _TABLES
 from donewhen.foundation.errors import ConfigError, ExitCode
 from sentences import assert_sentences
 
@@ -110,6 +114,24 @@ def test_every_setting_can_be_given_and_is_known_as_given(project: Path) -> None
         *(f"stop.tests.{name}" for name in ("run", "baseline", "timeout", "pass_env")),
         "task_completed.tests.run",
     }
+
+
+def _lists(table: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]]:
+    for setting in fields(table):
+        kind = _TABLES.get(str(setting.type))
+        if kind is not None:
+            yield from _lists(kind, f"{prefix}{setting.name}.")
+        elif str(setting.type).startswith("tuple"):
+            yield f"{prefix}{setting.name}", setting
+
+
+def test_a_list_adds_to_its_default_and_never_replaces_it(project: Path) -> None:
+    # Only one list has a default that could be replaced; another one needs the same metadata.
+    assert [name for name, setting in _lists(Settings) if setting.default] == ["verify.from_base"]
+    default = Settings().verify.from_base
+    for text, more in (("[]", ()), ('["/tools/", "tests/", "/tools/"]', ("/tools/",))):
+        own(project, f"[verify]\nfrom_base = {text}\n")
+        assert load(project).verify.from_base == (*default, *more)
 
 
 @pytest.mark.parametrize("write", [own, shared])

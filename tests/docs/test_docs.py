@@ -271,7 +271,7 @@ def uses_our_files(block: Block) -> bool:
     inputs = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["inputs"]
     known = {one["id"] for one in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))}
     steps = [step for job in data.get("jobs", {}).values() for step in job["steps"]]
-    ours = [step for step in steps if step.get("uses", "").endswith("/donewhen")]
+    ours = [step for step in steps if step.get("uses", "").partition("@")[0].endswith("/donewhen")]
     hooks = {hook["id"] for one in data.get("repos", ()) for hook in one["hooks"]}
     assert all(inputs.keys() >= step.get("with", {}).keys() for step in ours), block
     assert hooks <= known, block

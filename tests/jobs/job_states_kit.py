@@ -302,7 +302,14 @@ KINDS = (
         "criterion_not_shown",
         'donewhen sign-off JOB --criterion AC-1 --reason "…"',
     ),
-    Kind("lesson", "a required lesson is missing", lesson_missing, "in_progress", "lesson_not_captured", WHY),
+    Kind(
+        "lesson",
+        "a required lesson is missing",
+        lesson_missing,
+        "in_progress",
+        "lesson_not_captured",
+        "donewhen lessons add --job JOB",
+    ),
     Kind(
         "low_score",
         "the score is below the target",

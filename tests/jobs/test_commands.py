@@ -418,7 +418,7 @@ def test_a_file_that_changes_while_it_is_looked_at_is_looked_at_again(
 ) -> None:
     import donewhen.jobs.evidence.commands as running
 
-    real = running.run_file_check
+    real = running.check_file
 
     def meddled(*arguments: Any) -> Any:
         seen = real(*arguments)
@@ -426,9 +426,9 @@ def test_a_file_that_changes_while_it_is_looked_at_is_looked_at_again(
         return seen
 
     (place.root / "out.md").write_text("done")
-    monkeypatch.setattr(running, "run_file_check", meddled)
+    monkeypatch.setattr(running, "check_file", meddled)
     assert looked(place).entry.data["settled"] is False
-    monkeypatch.setattr(running, "run_file_check", real)
+    monkeypatch.setattr(running, "check_file", real)
     (place.root / "out.md").write_text("done")
     assert not looked(place).reused
 

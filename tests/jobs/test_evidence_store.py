@@ -169,10 +169,10 @@ def test_processes_that_keep_the_same_contents_at_once_do_not_disturb_each_other
     assert not [path for path in folder.rglob("*") if path.name.endswith(".tmp")]
 
 
-def test_a_key_depends_on_each_of_the_four_parts() -> None:
+def test_a_key_depends_on_each_of_its_parts() -> None:
     parts = EvidenceKey("c", "x", "e", "i")
     keys = {parts.key, *(parts._replace(**{name: "other"}).key for name in EvidenceKey._fields)}
-    assert len(keys) == 5
+    assert len(keys) == 6
     assert parts.key == EvidenceKey("c", "x", "e", "i").key
     assert EvidenceKey("a", "b", "c", "d").key != EvidenceKey("b", "a", "c", "d").key
 

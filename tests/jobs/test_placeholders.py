@@ -32,6 +32,10 @@ UNEDITED = [
     "Your criteria here", "Add criteria here", "First criterion", "待定", "【待填写】",
     "T.B.D.", "t b d", "n.a.", "? ?", "-- --", "\u2800 \u2800", "\u3164", "t\u043e be filled", "\u0422\u0412D",
     "\u1d1b\u0299\u1d05", "待 定", "to be filled\u2026", "to be filled...", "to be filled?",
+    '_Define what "done" means (outputs + checks)._', "_Describe the goal in plain language._", "List deliverables",
+    "_Describe how we will prove acceptance criteria are satisfied, and what evidence files will be written._",
+    "_List outputs and where they will live (match `outputs:` frontmatter)._", "Make them objective and checkable.",
+    "How we'll prove acceptance criteria are met.",
 ]  # fmt: skip
 FILLER = [
     "TODO: write", "The result is <describe the result>", "It returns [to be decided] rows", "Fill this out later",
@@ -43,6 +47,7 @@ FILLER = [
     "noch offen", "zu definieren", "à définir", "por definir", "待定义", "待补", "待讨论", "已完成", "没有问题",
     "未定です", "확인", "확인했습니다", "문제 없음", "ok", "OK.", "done", "yes", "`fine`", "well-done", "sí", "готово",
     "ok 1", "ok\u2122", "ok <!-- see the report of the team -->", "ok&nbsp;", "ok<br>", "ok \U0001f1fa\U0001f1f8",
+    "Some criteria", "This is a placeholder criterion.", "Not decided", "not defined yet", "写点什么", "Het is klaar",
     "All good", "Looks good", "Task is done", "完成", "Next step", "Add item here", "It is there", "No criteria yet",
 ]  # fmt: skip
 HONEST = [
@@ -61,6 +66,8 @@ HONEST = [
     "Your name is shown here", "Write access is refused here", "_Name is shown in bold_", "Title is required",
     "Content type is text", "Prints ok", "Add a task", "Edit task title", "The report is there", "There is a file",
     "Users will be added", "Types are defined", "待办列表显示新任务", "没有警告",
+    "State the version in --version", "Нет ошибок", "Het werkt", "The form has placeholder text in the search field",
+    "A name that is not defined is an error", "Some tests are slow", "Define an API",
     "日志可读", "테스트 통과", "ログが読める", "Тесты проходят",
 ]  # fmt: skip
 
@@ -138,6 +145,12 @@ def test_a_verification_plan_is_more_than_one_word(text: str, says: bool) -> Non
         ("[]", True, False),
         ("7", True, False),
         ("None", True, False),
+        ("{'name': 'Ada', 'n': 3}", True, True),
+        ("{'a': '\\d rows left'}\n{'a': None}", True, True),
+        ("{1, 2}", True, True),
+        ("(1.5, 'x')", True, False),
+        ("{'a': 'TBD'}", False, False),
+        ("{name}", False, False),
         ('<svg width="3"/>', True, False),
         ('"TBD"', False, False),
         ('{"a": "TBD"}', False, False),

@@ -22,6 +22,8 @@ import pytest
 import donewhen
 from donewhen.dashboard.seal import seal_page
 from donewhen.foundation.errors import DonewhenError
+from donewhen.jobs.board import row_states
+from donewhen.jobs.board.row_states import row_in_context
 from donewhen.jobs.board.tracker import tracker_path
 from donewhen.jobs.board.views import ViewFact, dashboard_path, open_jobs_on_dashboard, rebuild_views, update_views
 from donewhen.jobs.contract.decisions import Decision, decide
@@ -36,6 +38,9 @@ from donewhen.jobs.plan.creating import add_job, create_project
 from sentences import assert_sentences
 
 if TYPE_CHECKING:
+    from donewhen.dashboard.data import JobRow
+    from donewhen.jobs.board.recorded_dependencies import RecordedDependencies
+    from donewhen.jobs.contract.agreement import AgreementState
     from donewhen.jobs.plan.job import Job
 
 Bench = Any
@@ -244,6 +249,62 @@ def test_jobs_that_are_invalidated_are_shown_as_open_again(bench: Bench) -> None
     assert bench.complete(first).done
     assert open_jobs_on_dashboard(bench.workspace) == {second.id}
     assert fresh(bench, second) == CURRENT
+
+
+def test_a_change_reaches_every_row_that_depends_on_it_and_no_other(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = bench.job("First")
+    second = bench.job("Second", depends_on=[first.id], started=False)
+    third = bench.job("Third", depends_on=[second.id], started=False)
+    fourth = bench.job("Fourth", depends_on=[bench.job("Fifth").id], started=False)
+    reached: list[str] = []
+
+    def noted(row: JobRow, project: AgreementState, dependencies: RecordedDependencies) -> JobRow:
+        reached.append(row.id)
+        return row_in_context(row, project, dependencies)
+
+    monkeypatch.setattr(row_states, "row_in_context", noted)
+    bench.write(first)
+    assert bench.complete(first).done
+    assert {*reached} == {first.id, second.id, third.id}
+    states = {name: row["state"] for name, row in dashboard(bench)["jobs"].items()}
+    assert (states[second.id], states[third.id], states[fourth.id]) == ("ready", "waiting", "waiting")
+
+
+def test_a_job_whose_dependency_is_gone_or_unreadable_says_so_with_the_next_write_of_another(bench: Bench) -> None:
+    first, other = bench.done("First"), bench.job("Other")
+    second = bench.job("Second", depends_on=[first.id], started=False)
+
+    def code() -> str:
+        update_views(bench.workspace, bench.read(other))
+        shown = str(dashboard(bench)["jobs"][second.id]["code"])
+        rebuild_views(bench.workspace)
+        assert shown == dashboard(bench)["jobs"][second.id]["code"]
+        return shown
+
+    assert code() == "not_started"
+    plan = first.path.read_bytes()
+    dashboard_path(bench.workspace).unlink()
+    first.path.write_bytes(b"No plan.")
+    assert code() == "dependency_invalid"
+    shutil.rmtree(first.folder)
+    assert code() == "dependency_missing"
+    first.folder.mkdir()
+    first.path.write_bytes(plan)
+    assert code() == "not_started"
+    shutil.rmtree(first.folder)
+    assert code() == "dependency_missing"
+
+
+def test_all_rows_follow_the_agreement_of_the_project(bench: Bench) -> None:
+    (bench.root / "donewhen.toml").write_text('[stop]\nfiles = ["README.md"]\n')
+    first, second = bench.job("First"), bench.job("Second")
+    for settings, state in (("", "voided"), ('[stop]\nfiles = ["README.md"]\n', "in_progress")):
+        (bench.root / "donewhen.toml").write_text(settings)
+        update_views(bench.workspace, bench.read(first))
+        rows = dashboard(bench)["jobs"]
+        assert (rows[first.id]["state"], rows[second.id]["state"]) == (state, state)
 
 
 def test_the_dashboard_shows_how_the_project_stands(bench: Bench) -> None:

@@ -23,7 +23,6 @@ def test_a_bug_fix_with_a_new_test(tmp_path: Path) -> None:
     assert answer.tests == {"tests/test_price.py"}
 
 
-@pytest.mark.xfail(strict=True, reason="renamed tests are not yet recognised")
 def test_a_refactoring_that_renames_tests(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop", SHOP | {PRICE: GOOD})
     job = bench.job(RUN_TESTS)

@@ -197,6 +197,7 @@ ABOVE = (
 )  # fmt: skip
 
 
+@pytest.mark.usefixtures("kept_rooms")
 @pytest.mark.parametrize("where", ["the folder for temporary files", "the folder of rooms", "the folder of the room"])
 def test_settings_above_the_room_are_not_read(tmp_path: Path, where: str) -> None:
     bench = Bench(tmp_path / "shop")
@@ -227,6 +228,7 @@ def _rooms() -> list[Path]:
     return [path for path in rooms.iterdir() if path.is_dir()]
 
 
+@pytest.mark.usefixtures("kept_rooms")
 def test_files_that_were_planted_in_a_room_are_gone_before_a_check(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop")
     job = bench.job(RUN_TESTS)
@@ -245,6 +247,7 @@ def test_files_that_were_planted_in_a_room_are_gone_before_a_check(tmp_path: Pat
     assert not bench.complete(job).done
 
 
+@pytest.mark.usefixtures("kept_rooms")
 def test_a_room_that_was_planted_as_a_link_is_not_used(tmp_path: Path) -> None:
     """Otherwise the files there would be judged, or removed."""
     bench = Bench(tmp_path / "shop")
@@ -268,6 +271,7 @@ def test_a_room_that_was_planted_as_a_link_is_not_used(tmp_path: Path) -> None:
     assert sorted(path.name for path in other.iterdir()) == ["precious.txt"]
 
 
+@pytest.mark.usefixtures("kept_rooms")
 def test_files_of_a_room_are_never_hard_links_to_files_that_others_can_write(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop")
     job = bench.job(RUN_CHECK)

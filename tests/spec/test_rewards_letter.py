@@ -14,12 +14,13 @@ from donewhen.jobs.board.tracker import tracker_path
 from donewhen.jobs.board.views import dashboard_path
 from donewhen.jobs.contract.agreeing import agreement_proposals
 from donewhen.jobs.contract.decisions import Decision, decide
+from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.gates.evaluation import Evaluation, evaluate
 from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.gates.next_action import next_action
 from donewhen.jobs.gates.score import Component
-from donewhen.jobs.ledger.gate_results import GateResult
+from donewhen.jobs.ledger.gate_results import GateCode, GateResult
 from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import FieldError, Job
@@ -343,6 +344,22 @@ def test_a_job_that_people_alone_decide_gets_one_answer_from_score_and_hint(proj
     project.record(job)
     assert not project.component(job, "execution_log").applies
     assert project.evaluate(job).next_action.startswith("Final check:")
+
+
+def test_if_a_run_was_agreed_to_the_score_asks_for_it_as_the_gate_does_though_people_decide(project: Project) -> None:
+    """As in the plans of the original tool, which all have this check."""
+    check = "  - work_item_execution_logged\n"
+    job = project.add_edited({"truth_checks:\n": f"truth_checks:\n{check}"}, "It reads well.\n  check: manual")
+    project.output(job)
+    sign_off(project.workspace, project.read(job), "AC-1", "I read it.", ADA)
+    truth = next(gate for gate in project.evaluate(job).gates if gate.gate == "truth")
+    assert [reason.code for reason in truth.reasons] == [GateCode.EXECUTION_NOT_LOGGED]
+    assert truth.next == f"donewhen run {job.id}"
+    component = project.component(job, "execution_log")
+    assert (component.got, component.applies) == (0, True)
+    run_as_evidence(project.workspace, project.read(job), ["true"], BOT)
+    assert project.component(job, "execution_log").got == 10
+    assert project.complete(job).done
 
 
 # Tracker and dashboard

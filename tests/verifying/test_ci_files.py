@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,12 +15,61 @@ import pytest
 import yaml
 from verify_kit import HONEST, Shop
 
+from donewhen import __version__
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from sentences import assert_sentences
 
-pytestmark = pytest.mark.installs
 HERE = Path(__file__).parents[2]
 HIDDEN = {*AGENT_VARIABLES, "CI", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START", "COV_CORE_SOURCE"}
+PAGES = ("run-jobs-in-ci.md", "check-in-ci.md")
+
+
+def workflows() -> list[Any]:
+    """Every workflow in the pages about CI."""
+    texts = [(HERE / "docs" / "howto" / page).read_text() for page in PAGES]
+    blocks = [block for text in texts for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+    # YAML reads the key `on` as true.
+    return [data for block in blocks if (data := yaml.safe_load(block)) and "jobs" in data]
+
+
+def test_the_action_installs_one_release_and_nothing_of_the_checkout() -> None:
+    action = yaml.safe_load((HERE / "action.yml").read_text())
+    assert action["inputs"]["version"]["default"] == __version__
+    assert action["inputs"]["package"]["default"] == ""
+    metadata = tomllib.loads((HERE / "pyproject.toml").read_text())
+    extras = set(action["inputs"]["extras"]["default"].split(","))
+    assert {"schema", "sign"} <= extras <= metadata["project"]["optional-dependencies"].keys()
+    scripts = "\n".join(step["run"] for step in action["runs"]["steps"])
+    assert "GITHUB_ACTION_PATH" not in scripts
+    # Whatever Python is started is isolated from the folder that it is started in.
+    assert re.findall(r"python3?\S* (?!-I )", scripts) == []
+
+
+def test_the_documented_workflows_run_nothing_of_the_pull_request_but_its_work() -> None:
+    found = workflows()
+    assert len(found) == len(PAGES)
+    for workflow in found:
+        assert workflow[True] == {"pull_request": None}
+        assert workflow["permissions"] == {"contents": "read"}
+        for job in workflow["jobs"].values():
+            assert "permissions" not in job
+            for step in job["steps"]:
+                uses, script = step.get("uses", "x@1"), step.get("run", "")
+                assert re.fullmatch(r"[^.@][^@]*@\S+", uses), "an action of a folder is the pull request's"
+                assert "${{" not in script, "an expression in a script would let a branch's name run commands"
+                for install in re.findall(r"pip install (.*)", script):
+                    words = install.replace("-r ", "-r").split()
+                    assert all(re.fullmatch(r"[\w=.]+|-r\"\$RUNNER_TEMP/\S+", word) for word in words), install
+                    assert "donewhen" not in words, "one release is named"
+
+
+def test_the_documented_workflow_of_verify_takes_what_decides_from_the_base() -> None:
+    (workflow,) = [found for found in workflows() if "donewhen" in found["jobs"]]
+    checkout, _, install, verify = workflow["jobs"]["donewhen"]["steps"]
+    assert checkout["with"] == {"fetch-depth": 0, "persist-credentials": False}
+    assert install["env"] == {"BASE": "${{ github.base_ref }}"}
+    assert 'git show "origin/$BASE:requirements.txt"' in install["run"]
+    assert verify["uses"].partition("@")[0].endswith("/donewhen")
 
 
 class Ran(NamedTuple):
@@ -55,7 +105,7 @@ class Runner:
                 **known,
                 **{name: self._value(text, given, base_ref) for name, text in step.get("env", {}).items()},
                 "GITHUB_ACTIONS": "true",
-                "GITHUB_ACTION_PATH": str(HERE),
+                "GITHUB_WORKSPACE": str(self.checkout),
                 "GITHUB_OUTPUT": str(output),
                 "GITHUB_STEP_SUMMARY": str(summary),
                 "RUNNER_TEMP": str(self.temp),
@@ -85,6 +135,17 @@ class Runner:
             return next((values[name] for name in names if values[name]), "")
 
         return re.sub(r"\$\{\{(.*?)\}\}", looked_up, text)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """This tree as a wheel, which stands in for the release on the package index."""
+    folder = tmp_path_factory.mktemp("wheel")
+    argv = [sys.executable, "-m", "pip", "-q", "wheel", "--no-deps", "--wheel-dir", str(folder), str(HERE)]
+    done = subprocess.run(argv, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (built,) = folder.glob("*.whl")
+    return built
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +179,9 @@ def checked_out(project: dict[str, Any], branch: str, place: Path) -> Path:
     return place
 
 
+@pytest.mark.installs
 def test_the_action_is_green_for_honest_work_and_red_with_annotations_for_the_rest(
-    project: dict[str, Any], tmp_path: Path
+    project: dict[str, Any], wheel: Path, tmp_path: Path
 ) -> None:
     honest = Runner(checked_out(project, "honest", tmp_path / "honest"), tmp_path / "runner")
     # What stands in the checkout under the names of our own modules is not what decides.
@@ -127,7 +189,7 @@ def test_the_action_is_green_for_honest_work_and_red_with_annotations_for_the_re
         (honest.checkout / f"{name}.py").write_text("raise SystemExit('the branch was imported')\n")
     (honest.checkout / "donewhen").mkdir()
     (honest.checkout / "donewhen" / "__init__.py").write_text("raise SystemExit(0)\n")
-    done = honest.run("main")
+    done = honest.run("main", package=str(wheel))
     assert done.status == 0, done.said
     assert done.outputs == {"verified": "true"}
     assert "## donewhen: verified" in done.summary
@@ -157,6 +219,34 @@ def test_the_action_is_green_for_honest_work_and_red_with_annotations_for_the_re
     assert_sentences(done.summary)
 
 
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"package": "{checkout}/donewhen.whl"},
+        {"package": "{temp}/linked.whl"},
+        {"package": "donewhen.whl"},
+        {"package": "{checkout}"},
+        {"package": "https://files.test/donewhen.whl"},
+        {"version": "0.1.0 ./vendor"},
+        {"version": "*"},
+        {"extras": "sign] @ file:///checkout #"},
+    ],
+)
+def test_the_action_refuses_to_install_what_the_pull_request_could_have_made(
+    tmp_path: Path, inputs: dict[str, str]
+) -> None:
+    checkout, temp = tmp_path / "checkout", tmp_path / "temp"
+    checkout.mkdir()
+    runner = Runner(checkout, temp)
+    (checkout / "donewhen.whl").touch()
+    (temp / "linked.whl").symlink_to(checkout / "donewhen.whl")
+    given = {name: value.format(checkout=checkout, temp=temp) for name, value in inputs.items()}
+    done = runner.run("main", **given)
+    assert done.status == 2
+    assert "::error::donewhen:" in done.said
+    assert not (temp / "donewhen").exists()
+
+
 class Released(NamedTuple):
     """A repository of donewhen as others would use it."""
 
@@ -175,6 +265,7 @@ def as_released(folder: Path) -> Released:
     return Released(folder, commit)
 
 
+@pytest.mark.installs
 def test_the_hooks_run_in_pre_commit(project: dict[str, Any], tmp_path: Path) -> None:
     if shutil.which("pre-commit", path=str(Path(sys.executable).parent)) is None:
         pytest.skip("LOUD: pre-commit is not installed; the hooks for it are NOT tested")

@@ -264,7 +264,7 @@ def test_a_branch_behind_its_base_that_cheats_is_told(shop: Shop) -> None:
     shop.write("prices.py", HONEST)
     assert shop.complete(job).done
     shop.edit(shop.plan(job), "  check: run python3 check.py\n", "")
-    shop.write("donewhen.toml", "[verify]\nfrom_base = []\n")
+    shop.write("donewhen.toml", "[jobs]\ncommand_timeout = 9000\n")
     shop.commit()
     shop.git("switch", "-q", "main")
     shop.write("README.md", "A shop.\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
@@ -19,8 +20,10 @@ from donewhen.foundation.errors import UsageError
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.verifying import verify_branch
 from donewhen.jobs.verifying.base_branch import BaseError, base_of
-from donewhen.jobs.verifying.checkouts import write_branch_folder, write_contract_folder
+from donewhen.jobs.verifying.checkouts import branch_files, write_contract_folder
 from donewhen.jobs.verifying.judging_files import judging_files_of, matches
+from donewhen.jobs.verifying.rooms import Room, make_room
+from donewhen.jobs.verifying.work_outputs import outputs_of
 from lean_python import lean_python
 from sentences import assert_sentences
 
@@ -43,6 +46,19 @@ def honest(shop: Shop, *criteria: str) -> None:
     shop.write("prices.py", HONEST)
     assert shop.complete(job).done
     shop.commit()
+
+
+def room_of(shop: Shop, place: Path) -> Room:
+    """The judged commit with the contract of main, as its own tests are run."""
+    place.mkdir()
+    base = base_of(shop.workspace, "main")
+    jobs = [shop.workspace.job_at(found.path) for found in shop.workspace.places()]
+    judges = judging_files_of(base, shop.workspace, jobs, jobs)
+    outputs = outputs_of(base, shop.workspace, jobs)
+    agreed = place.with_name(f"{place.name}-contract")
+    agreed.mkdir()
+    contract = write_contract_folder(base, shop.workspace, agreed)
+    return make_room(base, shop.workspace, place, branch_files(base, contract), judges, outputs)
 
 
 BASES: dict[str, Callable[[Shop], str]] = {
@@ -112,12 +128,12 @@ def test_a_project_that_is_elsewhere_on_the_base(tmp_path: Path) -> None:
     assert_sentences(caught.value)
 
 
-def test_a_branch_without_commits_is_looked_at(shop: Shop) -> None:
+def test_a_branch_without_commits_has_nothing_to_judge(shop: Shop) -> None:
     honest(shop)
     shop.git("checkout", "-q", "--orphan", "unborn")
-    found = looked(shop)
-    assert found.passed, found.reasons
-    assert [note.next for note in found.notes] == ["git merge main"]
+    with pytest.raises(BaseError) as caught:
+        looked(shop)
+    assert caught.value.next_step == "git commit"
 
 
 def test_nobody_has_agreed_to_anything(shop: Shop) -> None:
@@ -227,19 +243,28 @@ def test_a_module_that_stands_in_for_one_of_python_judges_unless_the_base_has_it
     assert not any(judges.judges(name) for name in ("types.py", "a/json.py", "json.txt", "shop.py"))
 
 
-def test_installed_things_serve_and_caches_do_not(shop: Shop, tmp_path: Path) -> None:
-    shop.write(".gitignore", "__pycache__/\n.env\nbuild/\nout/*.bin\n")
+def test_installed_things_serve_and_other_ignored_files_are_absent(shop: Shop, tmp_path: Path) -> None:
+    shop.write(".gitignore", "__pycache__/\n.env\nbuild/\nout/*.bin\n.venv/\nnode_modules/\n.tox/\n/linked\n")
     shop.write("out/a.txt", "x")
     honest(shop)
-    for name in (".env", "build/x", "out/a.bin", "__pycache__/x.pyc", "out/__pycache__/y.pyc"):
+    ignored = (".env", "build/x", "out/a.bin", "__pycache__/x.pyc", "out/__pycache__/y.pyc", ".tox/x")
+    environments = (".venv", "web/node_modules", ".tox/py3")
+    for name in (*ignored, *(f"{name}/pyvenv.cfg" for name in environments)):
         shop.write(name, "x")
+    (shop.root / "linked").symlink_to(shop.root / ".venv")
     place = tmp_path / "laid"
-    place.mkdir()
-    write_branch_folder(base_of(shop.workspace, "main"), shop.workspace, place)
-    assert (place / "build" / "x").read_text() == (place / "out" / "a.bin").read_text() == "x"
-    assert (place / "build").is_symlink()
-    assert not (place / "__pycache__").exists()
-    assert not (place / "out" / "__pycache__").exists()
+    room = room_of(shop, place)
+    assert sorted(room.environments) == sorted(environments)
+    assert all((place / name).is_symlink() for name in environments)
+    assert not any(os.path.lexists(place / name) for name in (*ignored, "linked"))
+
+
+def test_a_folder_that_only_claims_to_be_an_environment_cannot_shadow_a_module(shop: Shop, tmp_path: Path) -> None:
+    shop.write(".gitignore", "/json/\n")
+    honest(shop)
+    shop.write("json/__init__.py", "")
+    shop.write("json/pyvenv.cfg", "")
+    assert room_of(shop, tmp_path / "laid").environments == ()
 
 
 def test_the_contract_is_all_from_the_base(shop: Shop, tmp_path: Path) -> None:
@@ -253,12 +278,12 @@ def test_the_contract_is_all_from_the_base(shop: Shop, tmp_path: Path) -> None:
     shop.write(".claude/settings.json", '{"disableAllHooks": true}')
     shop.write(".codex/hooks.json", "{}")
     shop.commit()
-    base = base_of(shop.workspace, "main")
-    for number, lay in enumerate((write_contract_folder, write_branch_folder)):
-        place = tmp_path / f"laid{number}"
-        place.mkdir()
-        found = lay(base, shop.workspace, place)
-        assert found.settings().jobs.command_timeout == 7
+    contract = tmp_path / "contract"
+    contract.mkdir()
+    found = write_contract_folder(base_of(shop.workspace, "main"), shop.workspace, contract)
+    room = room_of(shop, tmp_path / "room")
+    for place, workspace in ((contract, found), (tmp_path / "room", room.workspace)):
+        assert workspace.settings().jobs.command_timeout == 7
         assert (place / "missions/tone/mission.toml").read_text() == "base = 1\n"
         assert not (place / "missions/new").exists()
         assert (place / ".claude/settings.json").read_text() == "{}"
@@ -272,8 +297,7 @@ def test_a_pyproject_that_cannot_be_read_is_the_bases(shop: Shop, tmp_path: Path
         shop.write("pyproject.toml", text)
         shop.commit()
         place = tmp_path / f"laid{len(text)}"
-        place.mkdir()
-        write_branch_folder(base_of(shop.workspace, "main"), shop.workspace, place)
+        room_of(shop, place)
         assert (place / "pyproject.toml").read_text() == ('[project]\nname = "shop"\n' if text == "[tool" else text)
 
 
@@ -309,11 +333,180 @@ def test_a_link_on_the_base_stays_a_link(shop: Shop) -> None:
     assert [note.where for note in found.notes] == ["tests/test_link.py"]
 
 
-def test_files_that_git_does_not_know_are_no_part_of_it_and_that_is_told(shop: Shop) -> None:
+def test_what_is_not_committed_is_not_judged_and_that_is_reported(shop: Shop) -> None:
+    shop.write("check.py", "import prices\nraise SystemExit(prices.total([1]) != 1)\n")
+    shop.write(".gitignore", "__pycache__/\n*.log\n")
+    honest(shop, "It adds up\n  check: run python3 check.py")
+    # An ignored file is named only if something failed.
+    shop.write("a.log", "x")
+    assert looked(shop).notes == ()
+    shop.write("prices.py", "def total(prices):\n    return 0\n")
+    (shop.root / "check.py").unlink()
+    for number in range(12):
+        shop.write(f"new-{number}.txt", "x")
+    found = looked(shop)
+    assert found.passed, found.reasons
+    assert found.head == shop.git("rev-parse", "HEAD").strip()
+    assert_sentences([note.message for note in found.notes])
+    shop.git("add", "-A")
+    assert looked(shop).notes == found.notes
+    shop.git("commit", "-q", "-m", "Spoiled")
+    found = looked(shop)
+    assert not found.passed
+    assert [note.message for note in found.notes][-1:] == ["Ignored files are in no commit and were left out: a.log."]
+
+
+@pytest.mark.parametrize("flag", ["--skip-worktree", "--assume-unchanged"])
+def test_a_fix_that_git_is_told_not_to_see_is_not_judged(shop: Shop, flag: str) -> None:
+    shop.write("check.py", "import prices\nraise SystemExit(prices.total([1]) != 1)\n")
+    job = shop.job(criteria=("It adds up\n  check: run python3 check.py",))
+    shop.branch()
+    shop.write("prices.py", "def total(prices):\n    return 0\n")
+    forge(shop, job)
+    shop.commit()
+    shop.git("update-index", flag, "prices.py")
+    shop.write("prices.py", HONEST)
+    assert shop.git("status", "--porcelain") == ""
+    found = looked(shop)
+    assert outcome(found, job) == "failed"
+    assert [note.message for note in found.notes] == ["Not committed, so not judged: prices.py."]
+
+
+@pytest.mark.parametrize("name", [".donewhen/ledger/{job}.jsonl", "jobs/plan.md", "donewhen.toml"])
+def test_plans_settings_and_the_record_are_read_from_the_commit(shop: Shop, name: str) -> None:
     honest(shop)
-    shop.write("one.txt", "x")
-    shop.write("two.txt", "x")
-    assert_sentences([note.message for note in looked(shop).notes])
+    job = next(shop.workspace.places()).id
+    clean = looked(shop)
+    shop.write(name.format(job=job), "[broken\n")
+    found = looked(shop)
+    assert found.passed, found.reasons
+    assert (found.project, found.jobs) == (clean.project, clean.jobs)
+    assert len(found.notes) == 1
+    # Committed, it counts.
+    shop.commit()
+    assert not looked(shop).passed
+
+
+def test_another_commit_than_the_current_one_can_be_judged(shop: Shop) -> None:
+    honest(shop)
+    good = shop.git("rev-parse", "HEAD").strip()
+    (shop.root / "prices.py").unlink()
+    shop.commit()
+    shop.write("prices.py", "")
+    assert not looked(shop).passed
+    found = looked(shop, commit="HEAD~1")
+    assert found.passed, found.reasons
+    assert (found.head, found.notes) == (good, ())
+    done = shop.verified("--commit", good[:12])
+    assert (done["status"], done["data"]["judged"]) == (0, good)
+    with pytest.raises(BaseError):
+        looked(shop, commit="nothing")
+
+
+def test_an_ignored_file_that_a_check_needs_is_named(shop: Shop) -> None:
+    shop.write(".gitignore", "__pycache__/\n/build/\n*.log\n.venv/\n")
+    shop.write("check.py", "open('build/data.txt')\n")
+    job = shop.job(criteria=("There is data\n  check: run python3 check.py",))
+    shop.branch()
+    shop.write("prices.py", HONEST)
+    for name in ("build/data.txt", "a.log", "__pycache__/x.pyc", ".venv/pyvenv.cfg"):
+        shop.write(name, "x")
+    forge(shop, job)
+    shop.commit()
+    found = looked(shop)
+    assert outcome(found, job) == "failed"
+    assert [note.message for note in found.notes] == ["Ignored files are in no commit and were left out: a.log, build."]
+
+
+def test_an_agreed_output_that_git_ignores_is_copied_from_the_checkout(shop: Shop, tmp_path: Path) -> None:
+    shop.write(".gitignore", "__pycache__/\n/dist/\n")
+    shop.write("writes.py", "import pathlib\npathlib.Path('dist/b.txt').write_text('spoiled')\n")
+    criteria = ("It is built\n  check: file /dist/a.whl", "It runs\n  check: run python3 writes.py")
+    job = shop.job(criteria=criteria, outputs=("/dist/*.whl", "/dist/b.txt"))
+    shop.branch()
+    shop.write("dist/a.whl", "A wheel of prices.\n")
+    shop.write("dist/b.txt", "Built from prices.\n")
+    shop.write("dist/other.txt", "x")
+    (shop.root / "dist" / "link.whl").symlink_to("other.txt")
+    forge(shop, job)
+    shop.commit()
+    room = room_of(shop, tmp_path / "laid")
+    assert sorted(path.name for path in (tmp_path / "laid" / "dist").iterdir()) == ["a.whl", "b.txt"]
+    assert sorted(room.copied) == ["dist/a.whl", "dist/b.txt"]
+    found = looked(shop)
+    assert outcome(found, job, "AC-1") == "passed"
+    assert (shop.root / "dist" / "b.txt").read_text() == "Built from prices.\n"
+    assert any("dist/a.whl" in note.message and "checkout" in note.message for note in found.notes)
+    # Where it was not built, the criterion says so.
+    shutil.rmtree(shop.root / "dist")
+    assert outcome(looked(shop), job, "AC-1") == "failed"
+
+
+def test_links_stay_links_unless_they_lead_out(shop: Shop, tmp_path: Path) -> None:
+    shop.write(".gitignore", "__pycache__/\n.venv/\n")
+    shop.write("docs/guide.md", "x")
+    honest(shop)
+    shop.write(".venv/pyvenv.cfg", "")
+    (shop.root / "inside.md").symlink_to("docs/guide.md")
+    (shop.root / "docs" / "up.md").symlink_to("../prices.py")
+    for name, target in {
+        "absolute": "/etc/hostname",
+        "above": "../shop/prices.py",
+        "through-a-link": "up/../../shop",
+        "through-the-environment": ".venv/../prices.py",
+        "up": "docs/..",
+    }.items():
+        (shop.root / name).symlink_to(target)
+    shop.commit()
+    place = tmp_path / "laid"
+    room = room_of(shop, place)
+    assert (place / "inside.md").is_symlink() and (place / "inside.md").read_text() == "x"
+    assert (place / "docs" / "up.md").read_text() == HONEST
+    assert room.links_out == ("above", "absolute", "through-a-link", "through-the-environment")
+    assert not any(os.path.lexists(place / name) for name in room.links_out)
+
+
+@pytest.mark.parametrize("name", [".git", ".GIT", ".."])
+def test_a_commit_made_by_hand_cannot_write_into_the_repository_of_the_room_or_above_it(
+    shop: Shop, tmp_path: Path, name: str
+) -> None:
+    honest(shop)
+    blob = shop.git("rev-parse", "HEAD:prices.py").strip()
+    inner = _tree(shop, f"100644 blob {blob}\tevil\n")
+    listed = shop.git("ls-tree", "HEAD")
+    commit = shop.git("commit-tree", _tree(shop, f"{listed}040000 tree {inner}\t{name}\n"), "-p", "HEAD", "-m", "x")
+    shop.git("update-ref", "HEAD", commit.strip())
+    assert f"{name}/evil" in shop.git("ls-tree", "-r", "--name-only", "HEAD")
+    place = tmp_path / "laid"
+    room_of(shop, place)
+    assert not os.path.lexists(place / name / "evil")
+
+
+def _tree(shop: Shop, rows: str) -> str:
+    argv = ["git", "mktree"]
+    return subprocess.run(argv, cwd=shop.folder, input=rows, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_file_in_git_lfs_is_what_its_pointer_says(shop: Shop, tmp_path: Path) -> None:
+    shop.write("data.bin", "1 2 3\n")
+    honest(shop)
+    digest = hashlib.sha256(b"4 5 6\n").hexdigest()
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize 6\n"
+    shop.write(".gitattributes", "*.bin filter=lfs -text\n")
+    shop.write("data.bin", pointer)
+    shop.commit()
+    assert room_of(shop, tmp_path / "pointer").not_fetched == ("data.bin",)
+    assert (tmp_path / "pointer" / "data.bin").read_text() == pointer
+    # As after a checkout with the filter: other content in the file, the same pointer in the commit.
+    shop.write("data.bin", "4 5 6\n")
+    assert room_of(shop, tmp_path / "content").not_fetched == ()
+    assert (tmp_path / "content" / "data.bin").read_text() == "4 5 6\n"
+    assert looked(shop).notes == ()
+    shop.write("data.bin", "7 8 9\n")
+    assert (tmp_path / "other" / "data.bin", room_of(shop, tmp_path / "other"))[0].read_text() == pointer
+    shop.write(f".git/lfs/objects/{digest[:2]}/{digest[2:4]}/{digest}", "4 5 6\n")
+    room_of(shop, tmp_path / "stored")
+    assert (tmp_path / "stored" / "data.bin").read_text() == "4 5 6\n"
 
 
 def test_a_command_that_writes_takes_too_long_or_leaves_others_behind(shop: Shop, temporary: Path) -> None:
@@ -428,3 +621,10 @@ def test_a_submodule_with_tests_is_the_bases(shop: Shop, tmp_path: Path) -> None
     shop.write("prices.py", "def total(prices):\n    return 0\n")
     shop.commit()
     assert outcome(looked(shop), job) == "failed"
+    # Of a submodule that is not checked out, nothing is known, and that is reported.
+    shop.git("submodule", "deinit", "-q", "-f", "suite")
+    found = looked(shop)
+    assert not found.passed
+    assert any(
+        "suite" in note.message and note.next == "git submodule update --init --recursive" for note in found.notes
+    )

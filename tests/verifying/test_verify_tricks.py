@@ -213,6 +213,34 @@ def test_what_an_agreed_command_names_is_the_bases(shop: Shop, command: str, nam
     assert any(note.code == "judging_changed" and note.where == name for note in found.notes)
 
 
+@pytest.mark.parametrize("on_base", [True, False])
+def test_a_list_of_judging_files_in_the_settings_takes_none_away(shop: Shop, on_base: bool) -> None:
+    settings = '[verify]\nfrom_base = ["/tools/"]\n'
+    shop.write("tools/limit.txt", "-1")
+    shop.write("test_prices.py", TESTS.replace("[-1]", '[int(open("tools/limit.txt").read())]'))
+    if on_base:
+        shop.write("donewhen.toml", settings)
+    job = shop.job()
+    shop.branch()
+    shop.write("prices.py", f"# Better.\n{NAIVE}")
+    shop.write("donewhen.toml", settings)
+    shop.write("conftest.py", SKIPS)
+    forge(shop, job)
+    shop.commit()
+    found = looked(shop)
+    assert outcome(found, job) == "failed"
+    assert "voided" not in messages_by_code(found)
+    notes = [note for note in found.notes if note.code == "setting_obsolete"]
+    assert [note.where for note in notes] == ["donewhen.toml"] * on_base
+    assert_sentences([f"{note.message} {note.next}" for note in notes])
+    # What it adds judges, too.
+    shop.write("prices.py", HONEST)
+    shop.write("tools/limit.txt", "")
+    shop.commit()
+    notes = [note for note in looked(shop).notes if note.where == "tools/limit.txt"]
+    assert [note.code for note in notes] == ["judging_changed"] * on_base
+
+
 def test_a_linter_is_as_severe_as_on_the_base(shop: Shop) -> None:
     ruff = shutil.which("ruff", path=str(Path(sys.executable).parent))
     if ruff is None:
@@ -267,9 +295,10 @@ def test_nothing_is_written_through_a_link_that_the_branch_has_laid(shop: Shop, 
     shop.commit()
     found = looked(shop)
     assert outcome(found, job) == "failed"
-    # What the tests themselves write there, when they are run as the branch has them, is theirs.
-    assert {path.name for path in elsewhere.iterdir()} <= {"test_more.py", "__pycache__"}
-    assert any(note.code == "judging_changed" and note.where == "tests/test_more.py" for note in found.notes)
+    # The links are absent: nothing there is written or run.
+    assert [path.name for path in elsewhere.iterdir()] == ["test_more.py"]
+    assert any(reason.code == "report_tests_lost" and reason.where == "tests/test_more.py" for reason in found.reasons)
+    assert_sentences([note.message for note in found.notes])
 
 
 def test_another_form_of_the_project_beside_it_is_not_the_contract(tmp_path: Path) -> None:
@@ -370,9 +399,10 @@ def test_a_ledger_that_was_cut_or_written_anew_is_told(shop: Shop) -> None:
 LOOSENED: dict[str, Callable[[Shop, Job], object]] = {
     "stakes": lambda shop, job: shop.edit(shop.plan(job), "stakes: normal", "stakes: low"),
     "a criterion is gone": lambda shop, job: shop.edit(shop.plan(job), f"  check: run {PYTEST}\n", ""),
-    "from_base": lambda shop, job: shop.write("donewhen.toml", "[verify]\nfrom_base = []\n"),
     "the time that a command has": lambda shop, job: shop.write("donewhen.toml", "[jobs]\ncommand_timeout = 9000\n"),
-    "in pyproject.toml": lambda shop, job: shop.write("pyproject.toml", "[tool.donewhen.verify]\nfrom_base = []\n"),
+    "in pyproject.toml": lambda shop, job: shop.write(
+        "pyproject.toml", "[tool.donewhen.jobs]\ncommand_timeout = 9000\n"
+    ),
     "a setting that can't be read, and more": lambda shop, job: [
         shop.write("donewhen.toml", "[verify\n"),
         shop.edit(shop.plan(job), f"  check: run {PYTEST}\n", ""),

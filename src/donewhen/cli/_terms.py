@@ -71,15 +71,31 @@ def show_files(output: Output, found: FullProposal) -> None:
         output.say(f"    ! stays as it is although it is in the work area: {_names(now.judged_inside)}", fg="yellow")
     if now.begun:
         output.say(f"    ! counts as work that has begun: {_names(now.begun)}", fg="yellow")
+    if now.untracked:
+        output.say(f"    ! never committed, so not part of the agreement: {_names(now.untracked)}", fg="yellow")
+    if now.of_others:
+        output.say(f"    ! not committed, and part of other jobs: {_names(now.of_others)}", fg="yellow")
     if now.ahead:
         output.say(f"    ! differs from the branch on the server: {_names(now.ahead)}", fg="yellow")
+    for name in sorted({key.rpartition(".")[0] for key in now.tree.filters}):
+        commands = (f"{key.rpartition('.')[2]} `{text}`" for key, text in now.tree.filters.items() if _is_of(key, name))
+        output.say(f"    filter {one_line(name, 100)}: {one_line(', '.join(commands), 300)}")
+    for note in now.notes:
+        output.say(f"    ! {note}", fg="yellow")
     for name, baseline in found.baselines.items():
         counted = f"{baseline.tests} tests" if baseline.tests else baseline.why or "no tests yet"
         output.say(f"    tests now: {counted} in `{name}`")
+    for name, tests in found.lost_tests.items():
+        gone = f"{len(tests)} test(s) of the earlier agreement are gone in `{name}`: {_names(tests)}"
+        output.say(f"    ! {gone}", fg="yellow")
     for requirement in _runs(area):
         runner = runner_of(requirement)
         if runner.unknown:
             output.say(f"    ! {runner.unknown}", fg="yellow")
+
+
+def _is_of(key: str, name: str) -> bool:
+    return key.rpartition(".")[0] == name
 
 
 def _runs(job: Job) -> Iterator[Sequence[str]]:

@@ -11,7 +11,7 @@ from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.jobs.board.views import update_views
-from donewhen.jobs.lifecycle.agreeing import propose_work_areas
+from donewhen.jobs.lifecycle.agreeing import propose_work_areas, write_work_area
 from donewhen.jobs.plan.creating import DEFAULT_OUTPUTS, add_job
 from donewhen.jobs.plan.criteria import criterion_item
 from donewhen.jobs.plan.job import STAKES, Stakes
@@ -88,7 +88,7 @@ def command(
         workstream=workstream,
         work=work or None,
     )
-    (job,) = propose_work_areas(workspace, [job])
+    job = write_work_area(workspace, propose_work_areas(workspace, [job])[0])
     update_views(workspace, job)
     output.say(f"{job.id}  {job.title}", bold=True)
     output.say(f"  {workspace.where(job.path)}")

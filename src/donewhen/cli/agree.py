@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -26,7 +27,15 @@ from donewhen.jobs.judge.missions import unread_judge_rules
 from donewhen.jobs.ledger.approval import is_at_terminal, unproved_actor
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.lifecycle.accepting import AcceptedKind, accept_changes, open_changes
-from donewhen.jobs.lifecycle.agreeing import agree_fully, full_proposals, propose_work_areas, tree_problems
+from donewhen.jobs.lifecycle.agreeing import (
+    FullProposal,
+    agree_fully,
+    full_proposals,
+    lacks_tree,
+    lacks_work_area,
+    propose_work_areas,
+    tree_problems,
+)
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -63,27 +72,31 @@ def command(
     if accept is not None:
         return _accept(output, workspace, jobs, accept, notes, key, ci)
     refused: list[Finding] = []
-    chosen = [*propose_work_areas(workspace, _chosen(workspace, jobs, refused))]
-    open_proposals = [proposal for proposal in agreement_proposals(workspace, chosen) if _is_open(proposal)]
-    ready = [proposal for proposal in open_proposals if not proposal.problems and proposal.agreement.state != "agreed"]
-    tightened = [
-        proposal for proposal in open_proposals if not proposal.problems and proposal.agreement.state == "agreed"
+    chosen = [*propose_work_areas(workspace, _chosen(workspace, jobs, refused), named=bool(jobs))]
+    open_proposals = [
+        proposal
+        for proposal in agreement_proposals(workspace, chosen)
+        if _is_open(proposal) or (jobs and lacks_tree(workspace, proposal))
     ]
+    sound = [proposal for proposal in open_proposals if not proposal.problems]
+    ready = [
+        proposal
+        for proposal in sound
+        if proposal.agreement.state != "agreed" or (jobs and lacks_tree(workspace, proposal))
+    ]
+    tightened = [proposal for proposal in sound if proposal not in ready]
     for proposal in tightened:
         _show(output, proposal)
-        if isinstance(proposal.plan, Job) and proposal.agreement.seal is None:
-            for note in agreement_notes(workspace, proposal.plan):
-                output.say(f"    ! {note}", fg="yellow")
     if tightened:
         sealed = {entry.hash for job in chosen for entry in seal_tightened_terms(workspace, job, unproved_actor())}
         output.say(f"{len(sealed)} tightened agreement(s) sealed; this needs no approval.")
     for proposal in ready:
         _show(output, proposal)
+        if isinstance(proposal.plan, Job):
+            for note in agreement_notes(workspace, proposal.plan):
+                output.say(f"    ! {note}", fg="yellow")
     asked = key is not None or ci or is_at_terminal()
-    with output.progress("Reading the files …") as progress:
-        full = full_proposals(
-            workspace, ready, baselines=asked, on_progress=lambda name: progress(f"Running the agreed tests: {name}")
-        )
+    full = _with_files(output, workspace, ready, tests=asked)
     unready = {found.terms.chain for found in full if any(tree_problems(found))}
     refused += [
         Finding(problem.code, problem.message, problem.where, "Commit them first, then: donewhen agree")
@@ -103,6 +116,7 @@ def command(
         output.say(f"✗ {finding.where}: {finding.message}", fg="red")
     if not ready:
         output.say("Nothing was agreed." if refused else "Everything is already agreed.", bold=True)
+        _show_weaker(output, [job.id for job in chosen if not jobs and lacks_work_area(workspace, job)])
         return output.finish(ExitCode.GATE_FAILED if refused else ExitCode.PASS, {"agreed": []}, refused)
     judged = [proposal.plan for proposal in ready if isinstance(proposal.plan, Job)]
     for name, keys in unread_judge_rules(workspace, judged).items():
@@ -145,6 +159,30 @@ def _chosen(workspace: Workspace, names: tuple[str, ...], findings: list[Finding
         except DonewhenError as error:
             findings.append(Finding.of(error))
     return found
+
+
+def _show_weaker(output: Output, jobs: Sequence[str]) -> None:
+    """Name jobs that were agreed to by an older version, without a work area."""
+    if jobs:
+        what = "their checks run in the work tree, where the work may change everything"
+        output.say(f"{len(jobs)} job(s) have no work area, so {what}.", fg="yellow")
+        output.say(f"  next: donewhen agree {jobs[0]}", dim=True)
+
+
+def _with_files(
+    output: Output, workspace: Workspace, ready: Sequence[AgreementProposal], *, tests: bool
+) -> tuple[FullProposal, ...]:
+    """Find out what else is agreed to; shows progress while tests run."""
+    with ExitStack() as stack:
+        shown: list[Callable[[str], None]] = []
+
+        def show(name: str) -> None:
+            text = f"Running the tests as they are now: {name}"
+            if not shown:
+                shown.append(stack.enter_context(output.progress(text)))
+            shown[0](text)
+
+        return full_proposals(workspace, ready, baselines=tests, on_progress=show)
 
 
 def _agreed_without(output: Output, unknown: Mapping[str, str], *, key: Path | None, ci: bool) -> bool:

@@ -63,7 +63,8 @@ def command(
 ) -> ExitCode:
     """Run all given checks. Every one must pass.
 
-    Without options, runs the checks of [stop] in the settings.
+    Without options, runs the checks of [stop] in the settings. They run in this folder as it is, and nobody has agreed
+    to them; with `base = "REF"` in [stop], what judges comes from that branch.
 
     \b
     donewhen check
@@ -80,9 +81,11 @@ def command(
     if baseline is not None and not suites:
         raise UsageError("--baseline needs --tests: the baseline is compared with a test report.")
     root = Path.cwd()
+    against = "nothing"
     if not checks:
         settings = load(root)
         root = settings.root
+        against = "base" if settings.stop.base else "jobs" if settings.stop.jobs else "nothing"
         checks = checks_for(settings.stop, str(settings.source))
     if not checks:
         raise UsageError(
@@ -91,7 +94,7 @@ def command(
         )
     context = TaskCompletionContext(session=Session(), filesystem=HostFilesystem(root))
     results = [(label, _asked(output, label, checker, context)) for label, checker in checks]
-    return _print_results(output, results)
+    return _print_results(output, results, against)
 
 
 def suite_checker(
@@ -117,7 +120,7 @@ def _asked(
     return result
 
 
-def _print_results(output: Output, results: list[tuple[str, TaskCompletionResult]]) -> ExitCode:
+def _print_results(output: Output, results: list[tuple[str, TaskCompletionResult]], against: str) -> ExitCode:
     failures = [(label, result) for label, result in results if not result.complete]
     findings = [
         Finding(
@@ -133,10 +136,13 @@ def _print_results(output: Output, results: list[tuple[str, TaskCompletionResult
     passed = len(results) - len(failures)
     output.say()
     output.say(f"{passed} of {len(results)} check(s) passed: {'done.' if not failures else 'not done.'}", bold=True)
+    if against == "nothing":
+        output.say("Not against an agreement.", dim=True)
     data = {
+        "against": against,
         "checks": [
             {"check": label, "complete": result.complete, "code": result.code, "feedback": result.feedback}
             for label, result in results
-        ]
+        ],
     }
     return output.finish(status, data, findings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -18,8 +19,10 @@ from donewhen.jobs.evidence.requirements import (
     Requirement,
     is_required_evidence,
     requirement_for,
+    requirements_of,
     runnable_requirements,
 )
+from donewhen.jobs.evidence.room_session import room_session
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.ledger.entry_content import CommandRun, Ran
@@ -64,7 +67,9 @@ def command(
     workspace = find_project(project)
     found = workspace.job(job)
     only = None if criterion is None else requirement_for(found, criterion)
-    with operation(workspace, create=True):
+    commands = any(requirement.check.kind == "run" for requirement in requirements_of(found))
+    rooms = room_session(workspace, found) if commands else nullcontext()
+    with operation(workspace, create=True), rooms:
         if argv:
             results = [_one_command(output, workspace, found, argv, only, again, timeout)]
         else:
@@ -158,6 +163,8 @@ def _tell(output: Output, text: str, ran: EvidenceRun) -> None:
         for line in plain_text(ran.output).rstrip().split("\n")[-_TAIL:]:
             output.say(f"  {line}")
         output.say(f"  {run.ending}, exit status {run.exit_code}")
+        if run.told:
+            output.say(f"  {run.told}", fg="yellow")
     if isinstance(run, CommandRun) and run.report is not None:
         output.say("  " + ", ".join(f"{key}: {number}" for key, number in run.report.numbers().items()))
     if not ran.reused and isinstance(run, CommandRun) and run.unlogged:

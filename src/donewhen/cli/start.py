@@ -52,6 +52,10 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
             example = result.lessons[0].lesson.id
             for verb in ("used", "not-relevant"):
                 output.say(f"    donewhen lessons {verb} {example} --job {result.job.id} …", dim=True)
+        for overlap in result.overlapping:
+            output.say(f"  ! {overlap.job} is in progress here, too, and both may change {overlap.path}.", fg="yellow")
+        if result.overlapping:
+            output.say(f"    To keep them apart: git worktree add ../{result.job.id}", dim=True)
     elif result.next:
         output.say(f"  next: {result.next}", dim=True)
     data = {
@@ -59,6 +63,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         "started": result.started,
         "status": result.job.status,
         "next": result.next,
+        "overlapping": [overlap._asdict() for overlap in result.overlapping],
         "lessons": [{"id": lesson.lesson.id, "reasons": list(lesson.reasons)} for lesson in result.lessons],
     }
     return output.finish(ExitCode.PASS if result.started else ExitCode.GATE_FAILED, data, findings)

@@ -27,6 +27,7 @@ _MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗",
 
 @click.command()
 @click.option("--base", metavar="REF", help="Branch with the contract (default in a pull request on GitHub: its base).")
+@click.option("--commit", metavar="REV", default="HEAD", show_default=True, help="Commit to verify.")
 @click.option(
     "--job",
     "jobs",
@@ -53,17 +54,21 @@ _MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗",
 def command(
     output: Output,
     base: str | None,
+    commit: str,
     jobs: tuple[str, ...],
     junit_file: Path | None,
     sarif_file: Path | None,
     summary_file: Path | None,
     project: Path | None,
 ) -> ExitCode:
-    """Verify the work in this checkout against the contract of the base branch.
+    """Verify a commit against the contract of the base branch.
 
     Plans, agreements, settings and judges come from the base branch, and so do its tests and the scripts that agreed
     commands name. The branch's own tests are run in addition and must include every test of the base branch. Ledger,
-    receipts and evidence on the branch are not trusted; false ones are reported. Your folder is not changed.
+    receipts and evidence on the branch are not trusted; false ones are reported.
+
+    Only what is committed is judged. Uncommitted changes and ignored files are left out and reported; installed
+    environments (virtual environments, node_modules) are used. Your folder is not changed.
 
     Every job that the branch claims to be done is verified; other jobs are reported as skipped, not as passed. In
     GitHub Actions, reasons are also shown as annotations in the pull request.
@@ -73,7 +78,7 @@ def command(
     donewhen verify --base main --junit verify.xml --sarif verify.sarif
     """
     on_github = os.environ.get("GITHUB_ACTIONS") == "true"
-    found, status = _verified(output, base or _base_on_github(), jobs, project)
+    found, status = _verified(output, base or _base_on_github(), commit, jobs, project)
     place = summary_file or (Path(os.environ["GITHUB_STEP_SUMMARY"]) if os.environ.get("GITHUB_STEP_SUMMARY") else None)
     failed = [
         *_written(junit_file, lambda file: write_atomically(file, junit(found))),
@@ -104,14 +109,16 @@ def _add(file: Path, text: str) -> None:
         opened.write(text)
 
 
-def _verified(output: Output, base: str, jobs: tuple[str, ...], project: Path | None) -> tuple[Verification, ExitCode]:
+def _verified(
+    output: Output, base: str, commit: str, jobs: tuple[str, ...], project: Path | None
+) -> tuple[Verification, ExitCode]:
     """The verification; an error has the same form, so that a missing report can't be taken for a pass."""
     try:
         if not base:
             raise UsageError("Name the base branch.", next_step="donewhen verify --base origin/main")
         workspace = find_project(project)
         with output.progress("verify") as on_progress:
-            found = verify_branch(workspace, base, jobs=jobs, on_progress=on_progress)
+            found = verify_branch(workspace, base, commit=commit, jobs=jobs, on_progress=on_progress)
             return found, _status(found)
     except DonewhenError as error:
         if error.exit_code != ExitCode.USAGE and os.environ.get("DONEWHEN_DEBUG"):
@@ -175,6 +182,7 @@ def _data(found: Verification) -> dict[str, Any]:
         "passed": found.passed,
         "base": found.base,
         "commit": found.commit,
+        "judged": found.head,
         "project": [_case_data(case) for case in found.project],
         "jobs": [
             {

@@ -20,6 +20,10 @@ def checker_for(settings: GuardSettings, where: str, table: str = "stop") -> Tas
 def checks_for(settings: GuardSettings, where: str, table: str = "stop") -> list[tuple[str, TaskCompletionChecker]]:
     """Return the single checks with their names. ``where`` and ``table`` locate a configuration error."""
     checks: list[tuple[str, TaskCompletionChecker]] = []
+    if settings.base is not None:
+        from donewhen.completion.base_checker import BaseChecker
+
+        return [(f"[{table}] of {settings.base}", BaseChecker(settings.base, table, jobs=settings.jobs))]
     if settings.files:
         from donewhen.completion.files import FileExistsChecker
 

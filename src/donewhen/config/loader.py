@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from donewhen.config.settings import (
     ApprovalSettings,
@@ -160,7 +160,8 @@ class _Reader:
         match setting.type:
             case "tuple[str, ...]":
                 if isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value):
-                    return tuple(value)
+                    kept = cast("tuple[str, ...]", setting.default) if "adds_to_default" in setting.metadata else ()
+                    return tuple(dict.fromkeys((*kept, *value)))
                 raise self._error(name, "must be a list of non-empty strings")
             case "str" | "str | None":
                 if isinstance(value, str) and value.strip():

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+ADDS_TO_DEFAULT: Mapping[str, bool] = {"adds_to_default": True}
+"""The metadata of a list whose default protects: what a file gives is added to it and never replaces it."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,12 @@ class GuardSettings:
     """Total number of refusals after which the agent may stop, unverified."""
     jobs: bool = False
     """Whether all jobs in progress must be done, set aside with a reason, or out of budget."""
+    base: str | None = None
+    """A branch whose checks of this table are run, with its tests and the files that commands name, as CI does."""
 
     @property
     def has_checks(self) -> bool:
-        return bool(self.files or self.commands or self.tests or self.jobs)
+        return bool(self.files or self.commands or self.tests or self.jobs or self.base)
 
 
 @dataclass(frozen=True)
@@ -74,13 +80,16 @@ class JudgeSettings:
 class VerifySettings:
     """How CI runs the agreed checks again; see `donewhen verify`."""
 
-    from_base: tuple[str, ...] = (
-        *("tests/", "test/", "__tests__/", "test_*.py", "*_test.py", "conftest.py", "pytest.ini", ".pytest.ini"),
-        *("*.test.*", "*.spec.*", "*_test.go", "*Test.java", "*Tests.java", "*_spec.rb"),
-        *("/pytest.py", "/pytest/", "/_pytest/", "/sitecustomize.py", "/usercustomize.py"),
+    from_base: tuple[str, ...] = field(
+        default=(
+            *("tests/", "test/", "__tests__/", "test_*.py", "*_test.py", "conftest.py", "pytest.ini", ".pytest.ini"),
+            *("*.test.*", "*.spec.*", "*_test.go", "*Test.java", "*Tests.java", "*_spec.rb"),
+            *("/pytest.py", "/pytest/", "/_pytest/", "/sitecustomize.py", "/usercustomize.py"),
+        ),
+        metadata=ADDS_TO_DEFAULT,
     )
-    """Files that check the work and are taken from the base branch: a file or folder name anywhere, or a path that
-    starts with a slash."""
+    """Obsolete: more files that check the work and are taken from the base branch. They are added to the default: a
+    file or folder name anywhere, or a path that starts with a slash."""
 
 
 @dataclass(frozen=True)

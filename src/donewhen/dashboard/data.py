@@ -202,16 +202,18 @@ def encode_board(board: Board) -> bytes:
         b'"jobs": {\n%s\n}}\n' % jobs,
     ]
     raw = b",\n".join(parts).replace(b"<", b"\\u003c")
-    _cache(raw, board)
+    _keep(raw, board)
     return raw
 
 
 def decode_board(raw: bytes) -> Board | None:
     """Decode a board, or return None. Cached, because one command decodes it several times and thousands of jobs take
     a while."""
-    if raw not in _CACHE:
-        _cache(raw, _decode(raw))
-    return _CACHE[raw]
+    # Compared, not looked up: hashing megabytes takes longer than comparing them.
+    for seen, board in _LAST:
+        if seen == raw:
+            return board
+    return _keep(raw, _decode(raw))
 
 
 def _decode(raw: bytes) -> Board | None:
@@ -223,12 +225,12 @@ def _decode(raw: bytes) -> Board | None:
     return board if board.schema == SCHEMA and named else None
 
 
-def _cache(raw: bytes, board: Board | None) -> None:
-    _CACHE.clear()
-    _CACHE[raw] = board
+def _keep(raw: bytes, board: Board | None) -> Board | None:
+    _LAST[:] = [(raw, board)]
+    return board
 
 
-_CACHE: dict[bytes, Board | None] = {}
+_LAST: list[tuple[bytes, Board | None]] = []
 """The last file that was read or written."""
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Board)

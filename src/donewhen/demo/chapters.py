@@ -115,7 +115,7 @@ def four_cheats(stage: Stage) -> None:
 
     stage.cheat("It deletes the test that fails.")
     stage.writes("agent", {plan: kept, "test_slugs.py": repository.FEWER_TESTS}, "deletes the test about spaces")
-    stage.run("agent", "complete", "001", show=(r"\[report_tests_lost\]",), status=1)
+    stage.run("agent", "complete", "001", show=(r"\[tests_changed\]",), status=1)
 
     stage.cheat("It adds a rule to the judge.")
     rules = f"missions/{MISSION}/initial_guidance.json"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.executables import safe_path
+from donewhen.foundation.foreign_repository import READING, view_of
 from donewhen.foundation.process import small_environment
 
 _TIMEOUT = 120.0
@@ -46,6 +47,34 @@ def git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes | No
     return result.stdout if result.returncode == 0 else None
 
 
+def filter_commands(folder: Path, names: Collection[str]) -> dict[str, str]:
+    """The commands of these filters as git would run them now for this user, for example of `lfs.smudge`.
+
+    Unlike everywhere else, the settings of the user and the system count: that is where filters are installed.
+    """
+    if not names:
+        return {}
+    start = git_start(folder, "config", "--null", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$")
+    if start is None:
+        return {}
+    environment = {
+        name: value
+        for name, value in start.environment.items()
+        if name not in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
+    }
+    try:
+        result = subprocess.run(start.argv, cwd=folder, env=environment, capture_output=True, timeout=_TIMEOUT)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    found: dict[str, str] = {}
+    for entry in result.stdout.decode("utf-8", "replace").split("\0"):
+        key, _, command = entry.partition("\n")
+        key = key.removeprefix("filter.")
+        if key.rpartition(".")[0] in names and command:
+            found[key] = command
+    return found
+
+
 class GitStart(NamedTuple):
     """How git is started."""
 
@@ -54,10 +83,13 @@ class GitStart(NamedTuple):
 
 
 def git_start(folder: Path, *arguments: str) -> GitStart | None:
-    """How to start git for a folder; None if its repository belongs to another user."""
+    """How to start git for a folder. For the repository of another user, None unless it is only read."""
     top = repository_root(folder)
+    place = None if top is None else top / ".git"
     if top is not None and not _is_owned_by_user(top):
-        return None
+        place = view_of(top) if _verb(arguments) in READING else None
+        if place is None:
+            return None
     environment = small_environment() | {
         "PATH": safe_path(folder, environments=False),
         "LC_ALL": "C",
@@ -69,8 +101,19 @@ def git_start(folder: Path, *arguments: str) -> GitStart | None:
         "GIT_GRAFT_FILE": os.devnull,
     }
     # Set explicitly, so that the repository's own configuration can't override it.
-    location = (f"--git-dir={top / '.git'}", f"--work-tree={top}", *_SAFE) if top is not None else ()
+    location = (f"--git-dir={place}", f"--work-tree={top}", *_SAFE) if place is not None else ()
     return GitStart(("git", *location, *arguments), environment)
+
+
+def _verb(arguments: Sequence[str]) -> str:
+    """What git is asked to do: the first argument that is no option of git itself."""
+    words = iter(arguments)
+    for word in words:
+        if word == "-c":
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
 
 
 def repository_root(folder: Path) -> Path | None:

@@ -277,8 +277,8 @@ def _is_encodable(text: str) -> bool:
 def _normalised(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold()
     bare = "".join(char for char in folded if not char.isspace() and unicodedata.category(char)[0] not in "ZC")
-    # The point in 1.5 and the sign of -5 carry meaning; the same characters elsewhere don't.
-    return re.sub(r"(?!(?<=\d)[.,:/-]\d|-\d|(?<=\d)%)[^\w\s]", _drop_punctuation, bare)
+    # The point in 1.5, the sign of -5 and the mark in != carry meaning; the same characters elsewhere don't.
+    return re.sub(r"(?!(?<=\d)[.,:/-]\d|-\d|(?<=\d)%|!=)[^\w\s]", _drop_punctuation, bare)
 
 
 def _drop_punctuation(match: re.Match[str]) -> str:

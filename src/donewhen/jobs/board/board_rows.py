@@ -82,9 +82,11 @@ def board_in_context(
     records: Mapping[str, JobRow],
     events: Iterable[EventRow],
     unread: Sequence[UnreadableJob],
+    before: Board | None = None,
 ) -> Board:
-    """The board, with the state that each job has in its project and with its dependencies."""
-    rows = rows_in_context(records, unread, project_state.agreement.state)
+    """The board, with the state that each job has in its project and with its dependencies; ``before`` is the board
+    that unchanged records are from."""
+    rows = rows_in_context(records, unread, project_state.agreement.state, before)
     return board_of(project_state.about, rows, events, unread, STATUSES)
 
 

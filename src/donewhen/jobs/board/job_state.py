@@ -91,6 +91,8 @@ _STEPS: Mapping[str, str] = {
     GateCode.CRITERION_STALE: "donewhen run {job}",
     GateCode.CRITERION_NOT_SHOWN: "donewhen run {job}",
     GateCode.COMMAND_NOT_PASSED: "donewhen run {job}",
+    GateCode.EXECUTION_NOT_LOGGED: "donewhen run {job}",
+    GateCode.LESSON_NOT_CAPTURED: "donewhen lessons add --job {job}",
     GateCode.NEEDS_HUMAN: "donewhen review",
     GateCode.OUTSIDE_WORK_AREA: "donewhen review",
     GateCode.TESTS_CHANGED: "donewhen review",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import cast
 
 import msgspec
 
-from donewhen.dashboard.data import JobRow, StateRow, UnreadableJob
+from donewhen.dashboard.data import Board, JobRow, StateRow, UnreadableJob
 from donewhen.jobs.board.job_state import JobState, StateWord, in_context
 from donewhen.jobs.board.recorded_dependencies import RecordedDependencies, RecordedJob
 from donewhen.jobs.contract.agreement import AgreementState
@@ -17,17 +17,37 @@ from donewhen.jobs.plan.ids import id_in
 
 
 def rows_in_context(
-    rows: Mapping[str, JobRow], unread: Iterable[UnreadableJob], project: AgreementState
+    rows: Mapping[str, JobRow],
+    unread: Sequence[UnreadableJob],
+    project: AgreementState,
+    before: Board | None = None,
 ) -> dict[str, JobRow]:
-    """The rows with the states that the jobs have in their project and with their dependencies."""
+    """The rows with the states that the jobs have in their project and with their dependencies.
+
+    ``before`` is the board that unchanged rows are from: only what a change can reach is put in context again.
+    """
+    names: Iterable[str] = rows
+    if before is not None and before.project.agreement == project and before.unread == tuple(unread):
+        names = _reached_by_changes(rows, before.jobs)
     dependencies = row_dependencies(rows, unread)
-    if project != "agreed":
-        return {name: row_in_context(row, project, dependencies) for name, row in rows.items()}
-    # Most jobs neither depend on another one nor are held back: thousands of calls are saved.
-    return {
-        name: row_in_context(row, project, dependencies) if row.depends_on or row.alone is not None else row
-        for name, row in rows.items()
-    }
+    return {**rows, **{name: row_in_context(rows[name], project, dependencies) for name in names}}
+
+
+def _reached_by_changes(rows: Mapping[str, JobRow], before: Mapping[str, JobRow]) -> set[str]:
+    """The rows that differ from those before, and the rows that depend on a row that changed or is gone."""
+    dependents: dict[str, list[str]] = {}
+    for name, row in rows.items():
+        for dependency in row.depends_on:
+            dependents.setdefault(dependency, []).append(name)
+    left = [name for name, row in rows.items() if before.get(name) is not row]
+    left += before.keys() - rows.keys()
+    reached: set[str] = set()
+    while left:
+        name = left.pop()
+        if name not in reached:
+            reached.add(name)
+            left += dependents.get(name, ())
+    return reached & rows.keys()
 
 
 def row_in_context(row: JobRow, project: AgreementState, dependencies: RecordedDependencies) -> JobRow:

@@ -158,7 +158,7 @@ def update_views(workspace: Workspace, *jobs: Job) -> None:
         events += [
             event for name in names for event in events_of(name, chains.get(name) or workspace.ledger.read(name))
         ]
-        _write_views(workspace, board_in_context(project_state, records, events, unread))
+        _write_views(workspace, board_in_context(project_state, records, events, unread, board))
 
 
 def refresh_views(workspace: Workspace, paths: Sequence[Path], *, create: bool) -> None:

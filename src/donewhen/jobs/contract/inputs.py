@@ -200,11 +200,19 @@ def tracked_tree(workspace: Workspace) -> Iterator[tuple[str, str]]:
         top, inside = workspace.root, ""
         names = [workspace.where(path) for path in walk_files(workspace.root)]
     for name in names:
-        # By name only: there are thousands of files, and most of them are not generated.
-        own = name.startswith(inside) and is_generated_name(workspace.form, name.removeprefix(inside))
-        own = own or (name.endswith(_REVIEW_FILES) and _is_review_file(workspace, inside, name))
-        if not own and name.rpartition("/")[2] != ".gitkeep":
+        if not is_own_file(workspace, inside, name):
             yield name, f"{top}/{name}"
+
+
+def is_own_file(workspace: Workspace, inside: str, name: str) -> bool:
+    """Whether a file of the repository is none of the work: donewhen writes it, reviews do, or it only keeps a folder.
+
+    ``inside`` is the project's folder in the repository, with a trailing slash.
+    """
+    # By name only: there are thousands of files, and most of them are not generated.
+    own = name.startswith(inside) and is_generated_name(workspace.form, name.removeprefix(inside))
+    own = own or (name.endswith(_REVIEW_FILES) and _is_review_file(workspace, inside, name))
+    return own or name.rpartition("/")[2] == ".gitkeep"
 
 
 def _is_review_file(workspace: Workspace, inside: str, name: str) -> bool:

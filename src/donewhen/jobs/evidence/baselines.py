@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.secrets import redact_secrets
 from donewhen.jobs.contract.agreement import approval_policy, current_seal
 from donewhen.jobs.evidence.records import UnusableRecord, read_outcomes
-from donewhen.jobs.evidence.room_session import RoomSession
+from donewhen.jobs.evidence.room_session import PrepareFailedError, RoomSession
 from donewhen.jobs.evidence.store import EvidenceStore, evidence_store
 from donewhen.jobs.evidence.test_report import ReportedRun
 from donewhen.jobs.ledger.approval import Approval
@@ -18,6 +19,7 @@ from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.entry_content import Agreed, AgreedBaseline, BaselineRun
 from donewhen.jobs.record.writing import writing
 from donewhen.test_reports.junit import Outcome
+from donewhen.test_reports.test_runners import runner_of
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,14 @@ def baseline_of(
     known = _recorded(session, evidence)
     if known is not None:
         return known
-    run = session.run_agreed(argv, environment, timeout)
-    raise_if_cancelled()
     store = evidence_store(session.workspace)
-    baseline = recorded_baseline(store, run)
+    try:
+        run = session.run_agreed(argv, environment, timeout)
+        raise_if_cancelled()
+        baseline = recorded_baseline(store, run, argv, session.reading.agreed.files)
+    except PrepareFailedError as error:
+        # What builds the files may be part of the work.
+        baseline = AgreedBaseline(why=redact_secrets(error.message))
     data: dict[str, Any] = {
         "what": "baseline",
         "evidence": evidence,
@@ -59,11 +65,15 @@ def baseline_of(
     return _read(store, baseline)
 
 
-def recorded_baseline(store: EvidenceStore, run: ReportedRun) -> AgreedBaseline:
-    """Store the tests of a run on the agreed tree."""
+def recorded_baseline(
+    store: EvidenceStore, run: ReportedRun, argv: Sequence[str], agreed: Collection[str]
+) -> AgreedBaseline:
+    """Store the tests of a run on the agreed tree, which has these files."""
     if run.report is None or not run.report.has_tests:
         # Without a report there may be no tests, or it could not run at all.
-        if run.result.ending == "exited" and run.result.exit_code in _NO_TESTS:
+        nothing = run.result.exit_code == _NO_TESTS
+        absent = run.result.exit_code == _USAGE_ERROR and names_absent_files(argv, agreed)
+        if run.result.ending == "exited" and (nothing or absent):
             return AgreedBaseline(outcomes=store.put_json({}), tests=0)
         why = run.problem or f"it ended with exit status {run.result.exit_code} and without a test report"
         if run.result.ending == "timed_out":
@@ -73,12 +83,24 @@ def recorded_baseline(store: EvidenceStore, run: ReportedRun) -> AgreedBaseline:
     return AgreedBaseline(outcomes=store.put_json(outcomes), tests=len(outcomes))
 
 
+def names_absent_files(argv: Sequence[str], agreed: Collection[str]) -> bool:
+    """Whether a test command names files or folders that the agreed tree does not have."""
+    words = argv[runner_of(argv).arguments :]
+    paths = [PurePosixPath(word.partition("::")[0]).as_posix() for word in words if not word.startswith("-")]
+    return any(
+        ("/" in path or path.endswith(".py"))
+        and not any(name == path or name.endswith(f"/{path}") or f"/{name}".find(f"/{path}/") >= 0 for name in agreed)
+        for path in paths
+    )
+
+
 def tree_name(session: RoomSession) -> str:
     """What names the agreed files of a session: a commit, or the name of a list."""
     return session.reading.commit or session.reading.basis.tree.list or ""
 
 
-_NO_TESTS = (4, 5)
+_USAGE_ERROR, _NO_TESTS = 4, 5
+"""pytest's exit statuses if a file does not exist (but also if settings are wrong), and if there are no tests."""
 
 
 def _recorded(session: RoomSession, evidence: str) -> Baseline | None:

@@ -70,7 +70,7 @@ def evidence_inputs(workspace: Workspace, job: Job) -> Manifest:
     """The inputs of a job's commands: those that it declares, or else all files that are in its rooms."""
     if job.inputs or basis_of(workspace, job) is None:
         return input_manifest(workspace, job)
-    return workspace.once(("room inputs", job.path, job.outputs), lambda: _room_inputs(workspace, job))
+    return room_facts(workspace, job).inputs
 
 
 def inputs_of_tree(workspace: Workspace, job: Job, tree: Tree) -> Manifest:
@@ -83,11 +83,26 @@ def inputs_of_tree(workspace: Workspace, job: Job, tree: Tree) -> Manifest:
     return Manifest({**files, **own, **upstream_manifest(workspace, job).files}, declared=False)
 
 
-def _room_inputs(workspace: Workspace, job: Job) -> Manifest:
+class RoomFacts(NamedTuple):
+    """What the rooms of a job say about the files now."""
+
+    inputs: Manifest
+    """If the job declares none."""
+    work: Mapping[str, str]
+    """The changed files of the work, with the names of their contents (git's); empty if they were removed."""
+
+
+def room_facts(workspace: Workspace, job: Job) -> RoomFacts:
+    """Read the rooms of a job once."""
+    return workspace.once(("room", job.path, job.outputs), lambda: _room_facts(workspace, job))
+
+
+def _room_facts(workspace: Workspace, job: Job) -> RoomFacts:
     with read_rooms(workspace, job) as reading:
         if reading is None:
-            return input_manifest(workspace, job)
-        return inputs_of_tree(workspace, job, reading.plan.whole)
+            return RoomFacts(input_manifest(workspace, job), {})
+        work = {change.name: change.blob for change in reading.plan.work}
+        return RoomFacts(inputs_of_tree(workspace, job, reading.plan.whole), work)
 
 
 def _short_hash(name: str, value: str) -> str:

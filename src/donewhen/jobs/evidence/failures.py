@@ -57,8 +57,15 @@ def failure_text(run: Ran) -> str:
         return run.told or ""
     detail = f"exit status {run.exit_code}" if run.ending == "exited" else run.ending.replace("_", " ")
     if run.report is not None and run.report.failed:
-        return f"{detail}, {run.report.failed} test(s) failed"
-    return f"{detail}, no test passed" if run.report is not None and run.report.passed == 0 else detail
+        detail = f"{detail}, {run.report.failed} test(s) failed"
+    elif run.report is not None and run.report.passed == 0:
+        detail = f"{detail}, no test passed"
+    only_whole = run.room is not None and run.room.failed_in == "whole"
+    return (
+        f"{detail}, with the changes of tests or outside the work area; without them it passes"
+        if only_whole
+        else detail
+    )
 
 
 def _name(requirement: Requirement) -> str:

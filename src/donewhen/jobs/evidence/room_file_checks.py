@@ -18,7 +18,7 @@ def check_file(workspace: Workspace, job: Job, check: Check) -> FileCheckResult:
     basis = basis_of(workspace, job) if check.schema is not None and result.passed else None
     if basis is None or check.schema is None:
         return result
-    with agreed_files(workspace, basis.tree) as agreed:
+    with agreed_files(workspace, basis.tree, job) as agreed:
         name = in_repository(agreed.place.inside, basis.job_folder, check.schema)
         file = agreed.files.get(name)
         if file is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from donewhen.foundation.git_objects import LINK
 from donewhen.jobs.evidence.baselines import Baseline, baseline_of
 from donewhen.jobs.evidence.conditions import RunConditions
 from donewhen.jobs.evidence.room_session import PrepareFailedError, RoomSession
@@ -13,7 +14,9 @@ from donewhen.jobs.evidence.two_runs import Decision, RoomOutcome, TestLoss, com
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.entry_content import RoomRun
 from donewhen.jobs.room.reading import RoomReading
+from donewhen.jobs.room.room_plan import Tree
 from donewhen.test_reports.junit import Outcome
+from donewhen.test_reports.renamed_tests import renamed_tests
 
 _MAX_NAMES = 200
 
@@ -62,13 +65,13 @@ def run_in_rooms(
         else _loss(before_work, second, _renamed(reading, before_work, second)),
     )
     decision = decide(reading.plan, outcome, no_agreed_tests=baseline is not None and baseline.is_empty)
-    shown = second if second is not None and (first.passed or decision.failed_in == "whole") else first
+    shown = second if second is not None and (first.passed or decision.failed_in in ("whole", "both")) else first
     declared = [*before.inputs.files] if before.inputs.declared else None
     settled = session.is_still(declared)
     runs = (first,) if second is None else (first, second)
-    return CheckedRun(
-        shown, decision.passed, settled, (), decision.why, _record(reading, decision, outcome.loss, runs), runs
-    )
+    # What could not be compared explains a refusal, and nothing else.
+    why = "; ".join(filter(None, (decision.why, *(() if decision.passed else session.notes))))
+    return CheckedRun(shown, decision.passed, settled, (), why, _record(reading, decision, outcome.loss, runs), runs)
 
 
 def _record(reading: RoomReading, decision: Decision, loss: TestLoss, runs: Sequence[ReportedRun]) -> RoomRun:
@@ -109,4 +112,25 @@ def _loss(before: Mapping[str, Outcome], run: ReportedRun, renamed: Mapping[str,
 
 
 def _renamed(reading: RoomReading, before: Mapping[str, Outcome], run: ReportedRun) -> Mapping[str, str]:
-    return {}
+    """The tests that are called differently now, and are the same otherwise."""
+    now = run.report.outcomes if run.report is not None else {}
+    lost = [test for test in before if test not in now]
+    if not lost:
+        return {}
+    sources = [_sources(reading, tree) for tree in (reading.agreed.files, reading.plan.whole)]
+    return renamed_tests(lost, [test for test in now if test not in before], sources[0], sources[1])
+
+
+def _sources(reading: RoomReading, tree: Tree) -> dict[str, str]:
+    """The code of the tests in a tree, by names relative to the project."""
+    inside = reading.agreed.place.inside
+    names = [
+        name
+        for name, file in tree.items()
+        if name.startswith(inside) and name.endswith(".py") and file.mode != LINK and reading.judges.is_test(name)
+    ]
+    contents = reading.blobs.contents([(name, tree[name].blob) for name in names])
+    return {
+        name.removeprefix(inside): content.decode("utf-8", "replace")
+        for name, content in zip(names, contents, strict=True)
+    }

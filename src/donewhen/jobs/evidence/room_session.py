@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.executables import resolve_executable
+from donewhen.foundation.plain_text import join_limited, one_line
+from donewhen.foundation.process import CommandNotRunnableError, CommandResult
 from donewhen.jobs.evidence.conditions import command_environment
 from donewhen.jobs.evidence.test_report import ReportedRun, run_with_report
 from donewhen.jobs.plan.job import Job
@@ -22,17 +25,25 @@ from donewhen.jobs.room.blobs import DiskBlobs, SeveralBlobs, StoredBlobs
 from donewhen.jobs.room.building import changed_files
 from donewhen.jobs.room.disk_tree import read_disk
 from donewhen.jobs.room.names import matches_pattern
+from donewhen.jobs.room.own_folders import RoomError, temporary_folder, writing_there
 from donewhen.jobs.room.reading import RoomReading, read_rooms
 from donewhen.jobs.room.room_environment import program_in_room, room_environment, write_startup
 from donewhen.jobs.room.room_plan import Tree
-from donewhen.jobs.room.rooms import Room, RoomError, room_folder
+from donewhen.jobs.room.rooms import Room, room_folder
+
+_MAX_LISTED = 5
+_NOT_FOUND = 127
+"""The exit status of shells for a program that does not exist."""
 
 
 class PrepareFailedError(RoomError):
     """An agreed command that builds what the checks need has failed."""
 
-    def __init__(self, argv: Sequence[str], run: ReportedRun) -> None:
-        super().__init__(f"the prepare command `{shlex.join(argv)}` failed with exit status {run.result.exit_code}")
+    def __init__(self, argv: Sequence[str], run: ReportedRun, why: str = "") -> None:
+        why = why or f"failed with exit status {run.result.exit_code}"
+        if run.result.ending == "timed_out":
+            why = "timed out"
+        super().__init__(f"the prepare command `{shlex.join(argv)}` {why}")
         self.run = run
 
 
@@ -45,6 +56,8 @@ class RoomSession:
     reading: RoomReading
     _stack: ExitStack = field(repr=False)
     _rooms: dict[str, Room] = field(default_factory=dict)
+    _failed: dict[str, PrepareFailedError] = field(default_factory=dict)
+    """The rooms whose files could not be built: they are not built again for the next check."""
 
     def run_first(self, argv: Sequence[str], environment: Mapping[str, str], timeout: float) -> ReportedRun:
         """Run a command on the agreed files with the work."""
@@ -56,7 +69,18 @@ class RoomSession:
 
     def run_agreed(self, argv: Sequence[str], environment: Mapping[str, str], timeout: float) -> ReportedRun:
         """Run a command on the agreed files alone."""
-        return self._run("agreed", self.reading.agreed.files, argv, environment, timeout)
+        return self._run("agreed", self.reading.agreed_tree, argv, environment, timeout)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why the rooms may lack something that was agreed."""
+        room = self._rooms.get("first")
+        built = room.tree if room is not None else {}
+        missing = [name for name in self.reading.basis.tree.present if name not in built]
+        if not missing:
+            return self.reading.notes
+        names = join_limited([one_line(name, 100) for name in missing], _MAX_LISTED)
+        return (*self.reading.notes, f"agreed to be present, but missing here or changed since: {names}")
 
     def written(self) -> tuple[str, ...]:
         """The agreed files that the last commands have changed in the rooms."""
@@ -76,6 +100,54 @@ class RoomSession:
     ) -> ReportedRun:
         room = self._room(use, tree)
         room.prepare()
+        return self._run_in(room, argv, environment, timeout)
+
+    def _room(self, use: str, tree: Tree) -> Room:
+        if use in self._failed:
+            raise self._failed[use]
+        if use in self._rooms:
+            return self._rooms[use]
+        reading = self.reading
+        place = reading.agreed.place
+        folder = self._stack.enter_context(room_folder(place.top, use, keep=len(tree) >= _KEPT_FROM))
+        room = Room(
+            folder,
+            tree,
+            reading.agreed,
+            reading.blobs,
+            reading.is_writable,
+            environments=reading.disk.environments,
+            commit=reading.commit if place.has_git else None,
+        )
+        self._rooms[use] = room
+        try:
+            self._build(room)
+        except PrepareFailedError as error:
+            self._failed[use] = error
+            raise
+        return room
+
+    def _build(self, room: Room) -> None:
+        """Run the agreed commands that build what the checks need, and keep what they wrote at agreed paths."""
+        commands = self.reading.basis.prepare
+        if not commands:
+            return
+        room.prepare()
+        self._open_present(room)
+        limit = self.workspace.settings().jobs.command_timeout
+        environment = command_environment(self.workspace)
+        for argv in commands:
+            try:
+                run = self._run_in(room, argv, environment, limit)
+            except CommandNotRunnableError as error:
+                missing = CommandResult(tuple(argv), "exited", _NOT_FOUND, error.message, 0.0)
+                raise PrepareFailedError(argv, ReportedRun(missing, None, None), "can't be run") from error
+            raise_if_cancelled()
+            if not run.result.succeeded:
+                raise PrepareFailedError(argv, run)
+        self._keep_built(room)
+
+    def _run_in(self, room: Room, argv: Sequence[str], environment: Mapping[str, str], timeout: float) -> ReportedRun:
         with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
             variables = self._environment(Path(folder), room, environment)
             reports = Path(folder) / "reports"
@@ -88,67 +160,31 @@ class RoomSession:
         output = run.result.output.replace(str(room.folder), str(self.reading.agreed.place.top))
         return replace(run, result=replace(run.result, output=output))
 
-    def _room(self, use: str, tree: Tree) -> Room:
-        if use in self._rooms:
-            return self._rooms[use]
+    def _is_present(self, name: str) -> bool:
         reading = self.reading
-        place = reading.agreed.place
-        folder = self._stack.enter_context(room_folder(place.top, use))
-        room = Room(
-            folder,
-            tree,
-            reading.agreed,
-            reading.blobs,
-            reading.is_writable,
-            environments=reading.disk.environments,
-            commit=reading.commit if place.has_git else None,
-        )
-        self._rooms[use] = room
-        self._build(room)
-        return room
+        patterns = reading.basis.present(reading.agreed.place.inside)
+        return name not in reading.agreed.files and any(matches_pattern(name, pattern) for pattern in patterns)
 
-    def _build(self, room: Room) -> None:
-        """Run the agreed commands that build what the checks need, and keep what they wrote at agreed paths."""
-        commands = self.reading.basis.prepare
-        if not commands:
-            return
-        room.prepare()
-        settings = self.workspace.settings().jobs
-        environment = command_environment(self.workspace)
-        for argv in commands:
-            with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
-                reports = Path(folder) / "reports"
-                reports.mkdir()
-                variables = self._environment(Path(folder), room, environment)
-                program = resolve_executable(argv[0], self.workspace.root).path
-                program = program_in_room(program, self.workspace.root, room.project)
-                run = run_with_report(
-                    program,
-                    argv,
-                    cwd=room.project,
-                    reports=reports,
-                    environment=variables,
-                    timeout=settings.command_timeout,
-                )
-            raise_if_cancelled()
-            if not run.result.succeeded:
-                raise PrepareFailedError(argv, run)
-        self._keep_built(room)
+    def _open_present(self, room: Room) -> None:
+        """Let commands write what they build over what is there, which has to look older than its sources."""
+        for name in filter(self._is_present, room.tree):
+            path = room.folder / name
+            if not path.is_symlink():
+                path.chmod(path.stat().st_mode | 0o200)
+                os.utime(path, (0, 0))
 
     def _keep_built(self, room: Room) -> None:
-        reading = self.reading
-        place = reading.agreed.place
-        present = reading.basis.present(place.inside)
-
-        def kept(name: str) -> bool:
-            return name not in room.tree and any(matches_pattern(name, pattern) for pattern in present)
-
-        found = read_disk(room.folder, room.tree, (), like=reading.agreed.like, wanted=kept)
-        built = {name: file for name, file in found.files.items() if kept(name)}
-        store = StoredBlobs(Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="donewhen-built-"))))
-        for content in DiskBlobs(str(room.folder)).contents([(name, file.blob) for name, file in built.items()]):
-            store.put(content, reading.agreed.like)
-        room.tree = {**room.tree, **built}
+        """Make what lies at agreed paths part of the room's files."""
+        like = self.reading.agreed.like
+        # Everything else is passed over, like what git ignores.
+        found = read_disk(room.folder, {}, (), ignored=frozenset, like=like, wanted=self._is_present)
+        store = StoredBlobs(self._stack.enter_context(temporary_folder("built")))
+        names = [(name, file.blob) for name, file in found.files.items()]
+        with writing_there(room.folder):
+            for content in DiskBlobs(str(room.folder)).contents(names):
+                store.put(content, like)
+        others = {name: file for name, file in room.tree.items() if not self._is_present(name)}
+        room.tree = {**others, **found.files}
         room.blobs = SeveralBlobs(room.blobs, store)
 
     def _environment(self, folder: Path, room: Room, environment: Mapping[str, str]) -> dict[str, str]:
@@ -157,6 +193,8 @@ class RoomSession:
         return room_environment(environment, startup)
 
 
+_KEPT_FROM = 500
+"""The number of files from which it pays to keep a room for the next time."""
 _OPEN: ContextVar[RoomSession | None] = ContextVar("donewhen_rooms", default=None)
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from donewhen.foundation.process import CommandResult, run_command
-from donewhen.test_reports.junit import ReportError
+from donewhen.test_reports.junit import ReportError, read_report_file
+from donewhen.test_reports.reported_command import reported_command
 from donewhen.test_reports.run_reports import RunReport, read_reports
-
-_OWN_REPORT = ("--junitxml", "--junit-xml")
+from donewhen.test_reports.test_runners import TestRunner, runner_of
 
 
 @dataclass(frozen=True)
@@ -34,32 +33,30 @@ def run_with_report(
     """Run a command; ``reports`` is an empty folder for its test report."""
     placeholders = {"{junit}": f"{reports}/junit.xml", "{junit_dir}": str(reports), "{report_dir}": str(reports)}
     words = [str(program), *(_fill_placeholders(word, placeholders) for word in argv[1:])]
-    variables = dict(environment)
-    expected = any(placeholder in word for word in argv[1:] for placeholder in placeholders)
-    if not expected and is_pytest(argv) and not any(word.startswith(_OWN_REPORT) for word in argv):
-        # Request a report through the environment, so that the agreed command stays unchanged.
-        expected = True
-        options = variables.get("PYTEST_ADDOPTS", "")
-        variables["PYTEST_ADDOPTS"] = f"{options} {shlex.quote(f'--junitxml={reports}/junit.xml')}".strip()
-    result = run_command(words, cwd=cwd, timeout=timeout, env=variables)
+    filled = any(placeholder in word for word in argv[1:] for placeholder in placeholders)
+    # The agreed command stays what it is: a report is asked for beside it.
+    asked = reported_command(TestRunner("none") if filled else runner_of(argv), words, str(reports), environment)
+    result = run_command(asked.words, cwd=cwd, timeout=timeout, env={**environment, **asked.environment})
     try:
+        if asked.own_report is not None:
+            _take_own_report(cwd / asked.own_report, reports)
         report = read_reports(reports)
     except ReportError as error:
         return ReportedRun(result, None, str(error))
     # A test can end the process with status 0 before the report is written.
-    missing = expected and report is None and result.succeeded
+    missing = (filled or asked.expected) and report is None and result.succeeded
     return ReportedRun(result, report, "The command wrote no test report." if missing else None)
 
 
 def reports_tests(argv: Sequence[str]) -> bool:
     """Whether a command is expected to write a test report."""
-    return is_pytest(argv) or any("{junit" in word or "{report_dir}" in word for word in argv)
+    return runner_of(argv).reports_tests or any("{junit" in word or "{report_dir}" in word for word in argv)
 
 
-def is_pytest(argv: Sequence[str]) -> bool:
-    """Whether a command is pytest."""
-    name = Path(argv[0]).name
-    return name in ("pytest", "py.test") or (name.startswith("python") and tuple(argv[1:3]) == ("-m", "pytest"))
+def _take_own_report(path: Path, reports: Path) -> None:
+    """Copy the report that the command writes to a place of its own."""
+    if path.is_file() and not path.is_symlink():
+        (reports / "own.xml").write_bytes(read_report_file(path))
 
 
 def _fill_placeholders(word: str, placeholders: Mapping[str, str]) -> str:

@@ -60,7 +60,7 @@ class Decision:
 
     passed: bool
     needs: Needs = ""
-    failed_in: Literal["", "agreed", "whole"] = ""
+    failed_in: Literal["", "agreed", "whole", "both"] = ""
     why: str = ""
 
     @property
@@ -84,7 +84,9 @@ def decide(plan: RoomPlan, outcome: RoomOutcome, *, no_agreed_tests: bool = Fals
         return Decision(True)
     if second:
         return _person_decides(plan, outcome)
-    return Decision(False, "", "agreed" if second is None else "whole")
+    if second is None:
+        return Decision(False, "", "agreed")
+    return Decision(False, "", "whole" if first else "both")
 
 
 def compare_outcomes(before: Outcomes, now: Outcomes | None, renamed: Mapping[str, str] | None = None) -> TestLoss:

@@ -172,10 +172,13 @@ def _captured(lessons: LessonFact) -> tuple[float, str]:
 
 
 def needs_execution_log(facts: Facts) -> bool:
-    """Whether the gate should have run something; a job that people alone decide has nothing to run."""
-    exempt = facts.job.exemptions.get("execution_log_exemption_reason")
+    """Whether the gate should have run something. A job that people alone decide has nothing to run, unless it was
+    agreed that something is."""
+    job = facts.job
+    exempt = job.exemptions.get("execution_log_exemption_reason")
     runnable = any(status.requirement.check.kind in ("run", "file") for status in facts.evidence)
-    return facts.job.execution_log_required and not exempt and (runnable or not facts.evidence)
+    agreed = job.truth_mode == "strict" and "work_item_execution_logged" in job.truth_checks
+    return job.execution_log_required and not exempt and (runnable or agreed or not facts.evidence)
 
 
 def _execution_log(facts: Facts) -> Component:

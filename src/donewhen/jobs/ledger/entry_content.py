@@ -144,7 +144,7 @@ class RoomRun(msgspec.Struct, frozen=True):
     needs: str = ""
     """What a person has to decide: ``outside_work_area`` or ``tests_changed``; empty if nothing."""
     failed_in: str = ""
-    """Which run failed: ``agreed`` or ``whole``; empty if none."""
+    """Which run failed: ``agreed``, ``whole`` or ``both``; empty if none."""
     lost: list[str] = []
     """Tests that passed in the agreed tree and are missing now."""
     skipped: list[str] = []

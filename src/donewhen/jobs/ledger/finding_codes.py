@@ -58,6 +58,7 @@ class FindingCode(StrEnum):
     NOT_ON_BASE = "not_on_base"
     NOTHING_VERIFIED = "nothing_verified"
     JUDGING_CHANGED = "judging_changed"
+    SETTING_OBSOLETE = "setting_obsolete"
     RECEIPT_UNFOUNDED = "receipt_unfounded"
     RECEIPT_REFUTED = "receipt_refuted"
     IMPORT_LEFT_OUT = "import_left_out"
@@ -277,6 +278,10 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.JUDGING_CHANGED: Reason(
         "A branch changes a file that its work is checked with. The base branch's version was used as well.",
         "Check this change in the code review.",
+    ),
+    FindingCode.SETTING_OBSOLETE: Reason(
+        "A setting is still read, but a later version of donewhen will not know it.",
+        "Do what the finding says, and remove the setting.",
     ),
     FindingCode.RECEIPT_UNFOUNDED: Reason(
         "A completion in the ledger is not supported by the evidence in the ledger.",

@@ -132,7 +132,7 @@ SETTING_TYPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("jobs", "trial_accepts", "ci"), (bool,)),
     **dict.fromkeys(("max_stalled", "max_attempts"), (int,)),
     **dict.fromkeys(("timeout", "command_timeout", "check_timeout"), (int, float)),
-    **dict.fromkeys(("run", "baseline", "missions", "api_url"), (str,)),
+    **dict.fromkeys(("run", "baseline", "missions", "api_url", "base"), (str,)),
 }
 """The types of the settings, by the last part of their names."""
 _NAMES: Mapping[type, str] = {bool: "bool", int: "int", float: "float", str: "str", tuple: "array"}

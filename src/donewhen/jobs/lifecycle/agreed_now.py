@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
-from donewhen.config.agent_runtimes import LOCAL_HOOK_FILES, PROJECT_HOOK_FILES
-from donewhen.config.loader import CONFIG_FILE
+import msgspec
+
 from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.git import git
+from donewhen.foundation.git import filter_commands, git
 from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.contract.terms import job_terms, project_terms
 from donewhen.jobs.evidence.baselines import recorded_baseline
@@ -21,11 +20,14 @@ from donewhen.jobs.evidence.room_session import room_session
 from donewhen.jobs.evidence.store import evidence_store
 from donewhen.jobs.evidence.tree_diff import resolve_commit
 from donewhen.jobs.ledger.entry_content import AgreedBaseline, AgreedTree
+from donewhen.jobs.lifecycle.overlapping import open_jobs
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.room.agreed_tree import SHA256, Place, place_of, store_files
-from donewhen.jobs.room.basis import RoomBasis, basis_for
+from donewhen.jobs.room.agreed_tree import SHA256, Place, agreed_files, place_of, store_files
+from donewhen.jobs.room.attributes import named_filters
+from donewhen.jobs.room.basis import RoomBasis, area_of_job, basis_for
 from donewhen.jobs.room.disk_tree import read_disk
+from donewhen.jobs.room.done_work import files_of_done_jobs
 from donewhen.jobs.room.judging_names import is_settings, is_test
 from donewhen.jobs.room.names import matches_pattern
 from donewhen.jobs.room.reading import RoomReading, read_rooms
@@ -45,6 +47,12 @@ class AgreedNow:
     """Files outside of it that differ from the server's branch; those that judge come first."""
     judged_inside: tuple[str, ...] = field(default=(), repr=False)
     """Files in the work area that stay as they are agreed, because a check names them."""
+    of_others: tuple[str, ...] = ()
+    """Uncommitted files of other jobs: they are not part of the agreement."""
+    untracked: tuple[str, ...] = ()
+    """New files outside the area that were never committed and judge nothing: they are not part of it either."""
+    notes: tuple[str, ...] = ()
+    """Why some files can't be compared with the commit."""
 
 
 def agreed_now(workspace: Workspace, job: Job) -> AgreedNow:
@@ -54,24 +62,39 @@ def agreed_now(workspace: Workspace, job: Job) -> AgreedNow:
         return AgreedNow(_stored_tree(workspace, place))
     commit = resolve_commit(place.top) or ""
     tree = AgreedTree(commit=commit, upstream=upstream_of(place.top))
+    with agreed_files(workspace, tree, job) as agreed:
+        tree = msgspec.structs.replace(tree, filters=filter_commands(place.top, named_filters(agreed)))
     with read_rooms(workspace, job, basis=_basis(workspace, job, tree)) as reading:
         if reading is None:  # pragma: no cover - a basis was given
             return AgreedNow(tree)
         present = _present(reading)
-        tree = AgreedTree(commit=commit, upstream=tree.upstream, present=present)
-        begun, uncommitted = [], []
+        tree = msgspec.structs.replace(tree, present=present)
+        notes = reading.notes
+        begun, uncommitted, others, untracked = [], [], [], []
+        areas = [area_of_job(workspace, other, place.inside) for other in open_jobs(workspace, job)]
+        done = files_of_done_jobs(workspace, job, reading.plan, reading.judges) if reading.plan.outside else {}
         for change in reading.plan.changes:
-            if change.kind in ("work", "tests") and reading.area.has(change.name):
-                begun.append(change.name)
-            elif change.name not in present and not _is_sealed_elsewhere(workspace, place, change.name):
-                uncommitted.append(change.name)
+            name = change.name
+            if change.kind in ("work", "tests") and reading.area.has(name):
+                begun.append(name)
+            elif name in present:
+                continue
+            elif name in done or any(area.has(name) for area in areas):
+                others.append(name)
+            elif change.how == "added" and change.kind == "outside" and name not in reading.judges.named:
+                # A note, a key, a scratch file: it judges nothing, and is in no room.
+                untracked.append(name)
+            else:
+                uncommitted.append(name)
         judged = [
             name
             for name in reading.agreed.files
             if name in reading.judges.named and reading.area.has(name) and not reading.is_writable(name)
         ]
         ahead = _ahead_of_server(reading, tree) if tree.upstream is not None else ()
-    return AgreedNow(tree, tuple(begun), tuple(uncommitted), tuple(ahead), tuple(judged))
+    return AgreedNow(
+        tree, tuple(begun), tuple(uncommitted), tuple(ahead), tuple(judged), tuple(others), tuple(untracked), notes
+    )
 
 
 def agreed_baselines(
@@ -101,7 +124,7 @@ def agreed_baselines(
                         argv, command_environment(workspace), workspace.settings().jobs.command_timeout
                     )
                     raise_if_cancelled()
-                    known[name] = recorded_baseline(evidence_store(workspace), run)
+                    known[name] = recorded_baseline(evidence_store(workspace), run, argv, session.reading.agreed.files)
                 except (CommandNotRunnableError, DonewhenError) as error:
                     known[name] = AgreedBaseline(why=error.message)
     return {name: known[name] for name in commands if name in known}
@@ -125,13 +148,6 @@ def _present(reading: RoomReading) -> dict[str, str | None]:
         for name, file in reading.disk.files.items()
         if name not in reading.agreed.files and any(matches_pattern(name, pattern) for pattern in patterns)
     }
-
-
-def _is_sealed_elsewhere(workspace: Workspace, place: Place, name: str) -> bool:
-    """Whether the project's own agreement seals a file, by what it says: settings, hooks and missions."""
-    inner = name.removeprefix(place.inside)
-    missions = f"{PurePosixPath(workspace.settings().judge.missions)}/"
-    return inner == CONFIG_FILE or inner.startswith(missions) or inner in (*PROJECT_HOOK_FILES, *LOCAL_HOOK_FILES)
 
 
 def _ahead_of_server(reading: RoomReading, tree: AgreedTree) -> Sequence[str]:

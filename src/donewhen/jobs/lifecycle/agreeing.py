@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import join_limited
 from donewhen.jobs.contract.agreeing import AgreementProposal, agree, agreement_proposals
-from donewhen.jobs.contract.agreement import AgreementProblem
+from donewhen.jobs.contract.agreement import AgreementProblem, approval_policy, current_seal
+from donewhen.jobs.evidence.records import UnusableRecord, read_outcomes
 from donewhen.jobs.evidence.requirements import requirements_of
+from donewhen.jobs.evidence.store import evidence_store
+from donewhen.jobs.evidence.two_runs import compare_outcomes
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Entry
-from donewhen.jobs.ledger.entry_content import AgreedBaseline, AgreedTree
+from donewhen.jobs.ledger.entry_content import Agreed, AgreedBaseline, AgreedTree
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.lifecycle.agreed_now import AgreedNow, agreed_baselines, agreed_now
 from donewhen.jobs.lifecycle.project_criteria import project_as_job
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.writing import writing
+from donewhen.jobs.room.basis import basis_of
 from donewhen.jobs.room.judging_names import named_files
 from donewhen.jobs.room.proposing import project_names, propose_work_area
 
@@ -33,6 +38,8 @@ class FullProposal:
     terms: AgreementProposal
     now: AgreedNow
     baselines: dict[str, AgreedBaseline] = field(default_factory=dict)
+    lost_tests: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Tests of the earlier agreement that are gone, by command."""
 
     @property
     def unknown_tests(self) -> dict[str, str]:
@@ -40,20 +47,40 @@ class FullProposal:
         return {name: baseline.why for name, baseline in self.baselines.items() if baseline.why}
 
 
-def propose_work_areas(workspace: Workspace, jobs: Iterable[Job]) -> tuple[Job, ...]:
-    """Write a proposed work area into the plan of each of these jobs that has none and was never agreed to; return all
-    of them as they are then."""
+def lacks_work_area(workspace: Workspace, job: Job) -> bool:
+    """Whether a job that is not done was agreed to without a work area, by an older version."""
+    entries, policy = workspace.ledger.read(job.id).entries, approval_policy(workspace)
+    history = history_of(job.id, entries, policy)
+    is_open = history.completed is None and history.status not in ("done", "cancelled")
+    return is_open and current_seal(job.id, entries, policy) is not None and basis_of(workspace, job) is None
+
+
+def lacks_tree(workspace: Workspace, proposal: AgreementProposal) -> bool:
+    """The same for a proposal."""
+    return isinstance(proposal.plan, Job) and lacks_work_area(workspace, proposal.plan)
+
+
+def propose_work_areas(workspace: Workspace, jobs: Iterable[Job], *, named: bool = False) -> tuple[Job, ...]:
+    """The jobs, each with a proposed work area if its plan has none and it was never agreed to, and with ``named`` also
+    if it was agreed to without one. Nothing is written: that is done when somebody agrees."""
     proposed: list[Job] = []
     names: tuple[str, ...] | None = None
     for job in jobs:
-        if job.work is None and not any(entry.type == "agreed" for entry in workspace.ledger.read(job.id).entries):
+        agreed = any(entry.type == "agreed" for entry in workspace.ledger.read(job.id).entries)
+        if job.work is None and (not agreed or (named and lacks_work_area(workspace, job))):
             names = project_names(workspace) if names is None else names
-            area = propose_work_area(names, named_by_checks(job))
-            with suppress(OSError), writing(workspace, job.path, job.id) as plan:
-                plan.write_fields({"work": list(area)})
-            job = workspace.job_at(job.path)
+            job = replace(job, work=propose_work_area(names, named_by_checks(job)))
         proposed.append(job)
     return tuple(proposed)
+
+
+def write_work_area(workspace: Workspace, job: Job) -> Job:
+    """Write the work area of a job into its plan, if the plan has none."""
+    if job.work is None or workspace.job_at(job.path).work is not None:
+        return job
+    with writing(workspace, job.path, job.id) as plan:
+        plan.write_fields({"work": list(job.work)})
+    return workspace.job_at(job.path)
 
 
 def named_by_checks(job: Job) -> frozenset[str]:
@@ -88,9 +115,25 @@ def full_proposals(
         if baselines and not now.uncommitted and isinstance(proposal.plan, Job):
             shared = known.setdefault(now.tree.commit or now.tree.list or "", {})
             tests = agreed_baselines(workspace, job, now.tree, known=shared, on_progress=on_progress)
-            found = replace(found, baselines=tests)
+            found = replace(found, baselines=tests, lost_tests=dict(_lost_tests(workspace, proposal, tests)))
         full.append(found)
     return tuple(full)
+
+
+def _lost_tests(
+    workspace: Workspace, proposal: AgreementProposal, now: Mapping[str, AgreedBaseline]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The tests of the agreement before this one that are gone or skipped now."""
+    seal = proposal.agreement.seal
+    before = seal.entry.content.baselines if seal is not None and isinstance(seal.entry.content, Agreed) else {}
+    store = evidence_store(workspace)
+    for name, baseline in now.items():
+        if name in before and before[name].outcomes and baseline.outcomes:
+            old, new = read_outcomes(store, before[name].outcomes), read_outcomes(store, baseline.outcomes)
+            if not isinstance(old, UnusableRecord) and not isinstance(new, UnusableRecord):
+                loss = compare_outcomes(old, new)
+                if loss:
+                    yield name, (*loss.lost, *loss.skipped)
 
 
 def tree_problems(proposal: FullProposal) -> Iterator[AgreementProblem]:
@@ -98,11 +141,14 @@ def tree_problems(proposal: FullProposal) -> Iterator[AgreementProblem]:
     if proposal.now.uncommitted:
         names = join_limited(proposal.now.uncommitted, _MAX_LISTED)
         message = f"{len(proposal.now.uncommitted)} changed file(s) outside the work area are not committed: {names}."
+        message = " ".join((message, *proposal.now.notes))
         yield AgreementProblem(FindingCode.UNCOMMITTED, message, proposal.terms.where)
 
 
 def agree_fully(workspace: Workspace, proposal: FullProposal, approval: Approval, *, notes: str = "") -> Entry:
     """Seal the proposed terms with the files and tests that they are about."""
+    if isinstance(proposal.terms.plan, Job):
+        write_work_area(workspace, proposal.terms.plan)
     tree = proposal.now.tree
     found = tree if tree.commit is not None or tree.list is not None else None
     return agree(workspace, proposal.terms, approval, notes=notes, tree=found, baselines=proposal.baselines)

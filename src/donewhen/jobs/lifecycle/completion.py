@@ -14,6 +14,7 @@ from donewhen.jobs.board.views import open_jobs_on_dashboard, update_stale_views
 from donewhen.jobs.contract.agreeing import seal_tightened_job, seal_tightened_terms
 from donewhen.jobs.contract.agreement import Agreement, approval_policy, project_agreement
 from donewhen.jobs.contract.inputs import declared_manifest, output_manifest, upstream_manifest
+from donewhen.jobs.evidence.conditions import room_facts
 from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.gates.evaluation import Evaluation, evaluate
 from donewhen.jobs.gates.evidence_status import CHANGED_MEANWHILE, collect_evidence
@@ -45,7 +46,7 @@ from donewhen.jobs.record.parents import (
 )
 from donewhen.jobs.record.projection import mismatches, rework_fields
 from donewhen.jobs.record.writing import Writing, operation, writing
-from donewhen.jobs.room.reading import read_rooms
+from donewhen.jobs.room.basis import basis_of
 
 _NOT_ABOUT_WORK = frozenset({GateCode.BUDGET_EXCEEDED, GateCode.RECORD_BROKEN, GateCode.OTHER_VERSION})
 _MAX_TRIES = 2
@@ -249,10 +250,9 @@ def _record_done(plan: Writing, facts: Facts, evaluation: Evaluation, by: Actor)
 
 def _work_of(workspace: Workspace, job: Job, facts: Facts) -> dict[str, Any]:
     """The files of the work that were judged, for the rooms of later jobs, and what the room was made of."""
-    with read_rooms(workspace, job) as reading:
-        if reading is None:
-            return {}
-        work = {change.name: change.blob for change in reading.plan.work}
+    if basis_of(workspace, job) is None:
+        return {}
+    work = dict(room_facts(workspace, job).work)
     runs = (status.entry.content for status in facts.evidence if status.entry is not None)
     rooms = [run.room for run in runs if isinstance(run, CommandRun) and run.room is not None]
     room = {"room": msgspec.to_builtins(rooms[-1])} if rooms else {}

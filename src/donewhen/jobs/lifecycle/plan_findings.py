@@ -111,7 +111,8 @@ def _recorded_results(job: JobRecord, where: str) -> Iterator[AgreementProblem]:
     score, target = job.shown.get("reward_last_score"), job.reward_target
     if not isinstance(score, int | float) or score < target:
         shown = f"its score is recorded as {score:g}" if isinstance(score, int | float) else "no score is recorded"
-        yield AgreementProblem(FindingCode.DONE_BELOW_TARGET, f"{job.id} is done, but {shown} of {target}.", where)
+        message = f"{job.id} is done, but {shown}; its target is {target}."
+        yield AgreementProblem(FindingCode.DONE_BELOW_TARGET, message, where)
 
 
 def _open_jobs(name: str, jobs: Mapping[str, JobRecord], where: str) -> Iterator[AgreementProblem]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, NamedTuple
 
 from donewhen.foundation.cancellation import raise_if_cancelled
@@ -11,8 +11,11 @@ from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.contract.agreeing import seal_tightened_job, seal_tightened_terms
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.inputs import output_manifest, upstream_manifest
-from donewhen.jobs.evidence.commands import reports_tests, run_as_evidence
+from donewhen.jobs.evidence.baselines import baseline_of
+from donewhen.jobs.evidence.commands import evidence_name, reports_tests, run_as_evidence
+from donewhen.jobs.evidence.conditions import command_environment
 from donewhen.jobs.evidence.requirements import Requirement, requirements_of
+from donewhen.jobs.evidence.room_session import room_session
 from donewhen.jobs.evidence.test_config import hash_test_configs
 from donewhen.jobs.evidence.tree_diff import resolve_commit
 from donewhen.jobs.gates.agreement_gate import agreement_gate
@@ -25,6 +28,7 @@ from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 from donewhen.jobs.lessons.lesson_recording import finish_interrupted_capture_if_possible
 from donewhen.jobs.lessons.lesson_search import LessonMatch
 from donewhen.jobs.lessons.lesson_suggestions import lessons_for, plan_with_lessons
+from donewhen.jobs.lifecycle.overlapping import Overlap, overlapping_jobs
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.snapshot import snapshot_of
@@ -45,6 +49,8 @@ class StartResult(NamedTuple):
     entry: Entry | None
     lessons: tuple[LessonMatch, ...] = ()
     """Lessons of earlier jobs that match this one; they were written into the plan."""
+    overlapping: tuple[Overlap, ...] = ()
+    """Other jobs in progress in this work tree that may change the same files."""
 
     @property
     def started(self) -> bool:
@@ -70,11 +76,24 @@ def _start_job(workspace: Workspace, name: str, by: Actor, on_progress: Callable
     closed = _closed_gate(facts_of(before, job))
     if closed is not None:
         return StartResult(job, closed.reasons, closed.next, None)
-    for requirement in requirements_of(job):
-        if requirement.check.kind == "run" and reports_tests(requirement.check.argv):
+    testing = [
+        requirement
+        for requirement in requirements_of(job)
+        if requirement.check.kind == "run" and reports_tests(requirement.check.argv)
+    ]
+    with room_session(before, job) if testing else nullcontext() as session:
+        for requirement in testing:
             on_progress(requirement)
+            argv = requirement.check.argv
             with suppress(CommandNotRunnableError):
-                run_as_evidence(before, job, requirement.check.argv, by)
+                if session is None:
+                    run_as_evidence(before, job, argv, by)
+                else:
+                    # Of the agreed files, usually known since the agreement.
+                    limit = before.settings().jobs.command_timeout
+                    baseline_of(
+                        session, argv, evidence_name(requirement.evidence), command_environment(before), limit, by
+                    )
             raise_if_cancelled()
     seal_tightened_terms(before, job, by)
     with writing(workspace, job.path, job.id) as plan:
@@ -108,7 +127,7 @@ def _start_job(workspace: Workspace, name: str, by: Actor, on_progress: Callable
         job = plan.job
     after = now_open.after_writing(job)
     mark_parents_in_progress(after, job, approval_policy(after), by)
-    return StartResult(job, (), None, entry, lessons)
+    return StartResult(job, (), None, entry, lessons, tuple(overlapping_jobs(after, job)))
 
 
 def _closed_gate(facts: Facts) -> GateResult | None:

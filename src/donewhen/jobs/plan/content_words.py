@@ -187,12 +187,7 @@ def _kinds() -> dict[str, _Filler]:
         ("open", filler.OPEN),
         ("numbers", {"en": filler.VALUES}),
     )
-    return {
-        word: kind
-        for kind, languages in groups
-        for listed in languages.values()
-        for word in (fold(listed).split() if listed.isascii() else map(fold, listed.split()))
-    }
+    return {word: kind for kind, languages in groups for listed in languages.values() for word in fold(listed).split()}
 
 
 @cache
@@ -201,7 +196,9 @@ def _phrases() -> dict[str, dict[tuple[str, ...], str]]:
     known: dict[tuple[str, ...], str] = {}
     for kind, languages in (("open", filler.OPEN_PHRASES), ("answers", filler.ANSWER_PHRASES)):
         for listed in languages.values():
-            known |= {tuple(split_words(fold(phrase))): kind for phrase in listed.split("|")}
+            # Folded as one text, which takes a tenth of the time; a bar would be folded, too.
+            folded = fold(listed.replace("|", "\n"))
+            known |= {tuple(split_words(phrase)): kind for phrase in folded.split("\n")}
     for participle in participles():
         known |= {("to", "be", participle): "open", ("will", "be", participle): "open"}
     found: dict[str, dict[tuple[str, ...], str]] = {}
@@ -216,5 +213,5 @@ def _unspaced() -> tuple[dict[str, str], int]:
     found: dict[str, str] = {}
     for kind, languages in (("open", filler.UNSPACED_OPEN), ("answers", filler.UNSPACED_ANSWER)):
         for listed in languages.values():
-            found |= dict.fromkeys(map(fold, listed.split()), kind)
+            found |= dict.fromkeys(fold(listed).split(), kind)
     return found, max(map(len, found))

@@ -22,7 +22,8 @@ OPEN = {
 }
 OPEN_PHRASES = {
     "en": "to do|not yet|yet to come|to come|to follow|coming soon|go here|goes here|fill in|fill out|fill me in|"
-    "fill this in|fill this out|fill it in|same as above|see above|see below|as discussed|for now",
+    "fill this in|fill this out|fill it in|not defined|not decided|this is a placeholder|"
+    "same as above|see above|see below|as discussed|for now",
     "de": "noch offen|noch zu klären|wird noch|wird nachgereicht|steht noch aus|noch nicht",
     "fr": "à définir|à faire|à compléter|à préciser|à déterminer|à remplir|à venir|à confirmer|plus tard",
     "es": "por definir|por hacer|por completar|por determinar|por confirmar|por rellenar|a definir|más tarde",
@@ -37,14 +38,14 @@ TO_BE = (
 )
 FUNCTION = {
     "en": "the a an of for to be is are was were been being in at by with and or as on this that these those we you i "
-    "me my your our us will would should shall can could may might must do does did has have had what how why who "
-    "when which where if then than so please just from into needs need remains still yet already also now like",
+    "me my your our us them some will would should shall can could may might must do does did has have had what how "
+    "why who when which where if then than so please just from into needs need remains still yet already also now like",
     "de": "der die das den dem des ein eine einen zu zum zur und oder ist sind wird werden noch im mit von auf für",
     "fr": "le les des une est sont sera et ou du pour avec dans ce cette encore à",
     "es": "el los las un una y para por del aún",
     "it": "il gli una sono da ancora",
     "pt": "uma são para por ainda",
-    "nl": "de het een is zijn en of nog te",
+    "nl": "de een is zijn en of nog te",
     "ru": "это будет еще",
 }
 # Words of templates that a job may also be about: two of them say something, as in *Add a task*.
@@ -79,7 +80,7 @@ ANSWER = {
     "es": "sí hecho listo bien bueno terminado nada ninguno todo perfecto vale",
     "it": "fatto finito bene buono pronto niente nessuno tutto",
     "pt": "sim não feito pronto bom terminado nada nenhum tudo",
-    "nl": "ja nee klaar goed gedaan geen niets alles",
+    "nl": "het ja nee klaar goed gedaan geen niets alles",
     "ru": "готово сделано да нет хорошо ок выполнено завершено все ничего",
 }
 ANSWER_PHRASES = {
@@ -93,7 +94,7 @@ ANSWER_PHRASES = {
 UNSPACED_OPEN = {
     "zh": "待定义 待定 待填写 待填 待补充 待补 待完善 待办 待确定 待确认 待议 待讨论 未定 未填写 请填写 尚未 稍后 以后 "
     "后补 暂定 暂无 待 的 了 已 已经 请 在此 此处 这里 任务 标准 验收标准 验收 目标 条件 描述 填写 输入 占位符 示例 "
-    "待定義 待補 待補充 待填寫 請填寫 尚未填寫 暫無 稍後 驗收標準",
+    "写点什么 待定義 待補 待補充 待填寫 請填寫 尚未填寫 暫無 稍後 驗收標準",
     "ja": "未定 未記入 未入力 未設定 要検討 検討中 後で あとで のちほど 後ほど です ます でした である する した して "
     "ここに 記入 入力 記述 記載 してください 基準 受け入れ基準 目標 タスク 項目 済み 済",
     "ko": "미정 추후 나중에 작성 예정 작성예정 추가 입력 여기에 했습니다 합니다 되었습니다 됩니다 입니다 했음 됨 함 "
@@ -123,7 +124,15 @@ UNEDITED = (
     "List required inputs.",
     "List the inputs.",
     "List required outputs and where they go.",
+    "List outputs and where they will live (match `outputs:` frontmatter).",
+    "List deliverables.",
+    "List the deliverables.",
+    "Make them objective and checkable.",
+    "Define what done means (outputs + checks).",
+    "Describe the goal in plain language.",
     "Describe how we will prove acceptance criteria are satisfied.",
+    "Describe how we will prove acceptance criteria are satisfied, and what evidence files will be written.",
+    "How we'll prove acceptance criteria are met.",
     "Describe the result.",
     "To be filled at job start by lessons retrieval.",
     "Optional checklist items.",

@@ -102,8 +102,10 @@ def _is_instruction(text: str, folded: str) -> bool:
 
 
 def _is_specific(text: str) -> bool:
-    """Whether a text has a number, code or the name of a file in it."""
+    """Whether a text has a number, code, an option or the name of a file in it."""
     if "`" in text.strip(_AROUND) or any(letter.isdecimal() for letter in text):
+        return True
+    if any(word.startswith("--") and word[2:3].isalpha() for word in text.split()):
         return True
     parts = (word.strip(".,;:()").rpartition(".") for word in text.split())
     return any(len(name) > 1 and len(suffix) > 1 for name, _, suffix in parts)

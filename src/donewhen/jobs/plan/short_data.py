@@ -35,10 +35,15 @@ def _is_json(text: str) -> bool:
     import json
 
     try:
-        leaves = list(_leaves(json.loads(text)))
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    # Template text inside of JSON is still template text; a state such as "todo" is a value.
+    return _has_values(value)
+
+
+def _has_values(value: object) -> bool:
+    """Whether a value has more than template text, which is that in data as well; a state such as "todo" is a value."""
+    leaves = list(_leaves(value))
     return not leaves or any(not isinstance(leaf, str) or _is_value(leaf) for leaf in leaves)
 
 
@@ -54,7 +59,7 @@ _STATES = frozenset({"todo", "wip", "later", "soon", "here"})
 def _leaves(value: object) -> Iterator[object]:
     if isinstance(value, dict):
         value = list(value.values())
-    if isinstance(value, list):
+    if isinstance(value, list | tuple | set):
         for item in value:
             yield from _leaves(item)
     else:
@@ -62,7 +67,21 @@ def _leaves(value: object) -> Iterator[object]:
 
 
 def _is_literal(line: str) -> bool:
-    return line in ("None", "True", "False")
+    """Whether a line is what Python prints for a value: `None`, `{'a': 1}`, `(1, 2)`."""
+    if line in ("None", "True", "False"):
+        return True
+    if line[:1] not in ("(", "[", "{"):
+        return False
+    import ast
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value = ast.literal_eval(line)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return _has_values(value)
 
 
 def _is_markup(text: str) -> bool:

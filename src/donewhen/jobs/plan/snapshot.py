@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -28,18 +27,18 @@ _Mark: TypeAlias = "tuple[int, ...] | None"
 """What changes when a file is replaced or written to; None if there is no file."""
 
 
-@dataclass
 class _Seen:
     """What was read so far, with the mark of its file."""
 
-    documents: dict[Path, tuple[_Mark, Document]] = field(default_factory=dict)
-    jobs: dict[Path, Job] = field(default_factory=dict)
-    projects: dict[Path, Project] = field(default_factory=dict)
-    chains: dict[str, tuple[_Mark, Chain]] = field(default_factory=dict)
-    settings: Settings | None = None
-    hashes: dict[str, str] = field(default_factory=dict)
-    computed: dict[Key, Any] = field(default_factory=dict)
-    names: list[tuple[Path, str]] | None = None
+    def __init__(self) -> None:
+        self.documents: dict[Path, tuple[_Mark, Document]] = {}
+        self.jobs: dict[Path, Job] = {}
+        self.projects: dict[Path, Project] = {}
+        self.chains: dict[str, tuple[_Mark, Chain]] = {}
+        self.settings: Settings | None = None
+        self.hashes: dict[str, str] = {}
+        self.computed: dict[Key, Any] = {}
+        self.names: list[tuple[Path, str]] | None = None
 
 
 class _SeenLedger(Ledger):
@@ -58,11 +57,14 @@ class _SeenLedger(Ledger):
         return known[1]
 
 
-@dataclass(frozen=True)
 class Snapshot(Workspace):
     """A project and its jobs at one moment."""
 
-    _seen: _Seen = field(default_factory=_Seen, compare=False, repr=False)
+    _seen: _Seen
+
+    def __init__(self, live: Workspace) -> None:
+        super().__init__(live.root, live.form, live.clock)
+        object.__setattr__(self, "_seen", _Seen())
 
     @property
     def live(self) -> Workspace:
@@ -145,7 +147,7 @@ class Snapshot(Workspace):
 
         All other plans and chains are read again: others may have written them while this job was evaluated.
         """
-        new = Snapshot(self.root, self.form, self.clock)
+        new = Snapshot(self)
         if job.path in self._seen.documents:
             new._seen.documents[job.path] = self._seen.documents[job.path]
         if job.id in self._seen.chains:
@@ -181,7 +183,7 @@ def snapshot_of(workspace: Workspace) -> Snapshot:
     """A snapshot of a workspace, which reads each file when it is first needed; a snapshot is returned as it is."""
     if isinstance(workspace, Snapshot):
         return workspace
-    return Snapshot(workspace.root, workspace.form, workspace.clock)
+    return Snapshot(workspace)
 
 
 def _mark(path: Path) -> _Mark:

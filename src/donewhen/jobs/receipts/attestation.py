@@ -17,7 +17,7 @@ from donewhen.jobs.contract.agreement import Seal, current_seal, seals_in
 from donewhen.jobs.contract.terms import criterion_term
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.entries import Entry
-from donewhen.jobs.ledger.entry_content import Completed
+from donewhen.jobs.ledger.entry_content import Completed, RoomRun
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.terms_content import JobTerms, plain_terms
 from donewhen.jobs.plan.criteria import Criterion
@@ -89,11 +89,23 @@ def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
                 "agreed": _entry_reference(seal.entry),
                 "changed": [_entry_reference(change) for change in _changes(claims, entries, completed)],
             },
+            **({} if completion.room is None else {"room": _room_of(completion.room)}),
             **_evidence_fields(claims, entries, completed, terms),
             "approvers": {"ci": claims.policy.ci, "keys": sorted(claims.policy.keys)},
             "chain": [json.loads(entry.line()) for entry in entries],
             "made_by": {"name": "donewhen", "version": claims.version},
         },
+    }
+
+
+def _room_of(room: RoomRun) -> dict[str, Any]:
+    """What the files were that the checks saw."""
+    return {
+        "commit": room.commit,
+        "tree": room.tree,
+        "runs": room.runs,
+        "provisional": room.provisional,
+        "not_in_first_run": [*room.outside, *room.tests],
     }
 
 

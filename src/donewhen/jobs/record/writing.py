@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -41,16 +40,16 @@ class RecordedError(DonewhenError):
     code = "recorded"
 
 
-@dataclass
 class _Operation:
     """One command or call that writes: which jobs it has written to, and the chains that it has open."""
 
-    workspace: Workspace
-    refreshes: bool
-    creates_views: bool = False
-    files: OpenChains = field(default_factory=OpenChains)
-    changed: dict[Path, None] = field(default_factory=dict)
-    snapshot: Snapshot | None = None
+    def __init__(self, workspace: Workspace, *, refreshes: bool, creates_views: bool) -> None:
+        self.workspace = workspace
+        self.refreshes = refreshes
+        self.creates_views = creates_views
+        self.files = OpenChains()
+        self.changed: dict[Path, None] = {}
+        self.snapshot: Snapshot | None = None
 
 
 _CURRENT: ContextVar[_Operation | None] = ContextVar("donewhen_operation", default=None)
@@ -67,7 +66,7 @@ def operation(workspace: Workspace, *, views: bool = True, create: bool = False)
         current.creates_views |= create
         yield current
         return
-    mine = _Operation(workspace.live, views, create)
+    mine = _Operation(workspace.live, refreshes=views, creates_views=create)
     token = _CURRENT.set(mine)
     try:
         yield mine

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.git import GitError, git, repository_root
 from donewhen.foundation.git_objects import TreeFile, folders_of
-from donewhen.jobs.contract.inputs import is_generated_name
+from donewhen.jobs.contract.inputs import is_own_file
 from donewhen.jobs.ledger.entry_content import AgreedTree
+from donewhen.jobs.plan.ids import id_in
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.room.blobs import Blobs, DiskBlobs, GitBlobs, MissingContentError, SeveralBlobs, StoredBlobs
 from donewhen.jobs.room.disk_tree import DiskTree
@@ -34,7 +37,30 @@ class Place:
 
     def is_generated(self, workspace: Workspace, name: str) -> bool:
         """Whether donewhen writes this file, so that it is no part of the work."""
-        return name.startswith(self.inside) and is_generated_name(workspace.form, name.removeprefix(self.inside))
+        return is_own_file(workspace, self.inside, name)
+
+    def record_of_others(self, workspace: Workspace, job: Job) -> Callable[[str], bool]:
+        """Whether a file or folder belongs to the record: what donewhen writes, and the folders of jobs on which this
+        one does not depend. There may be thousands of them."""
+        kept = {job.folder.name}
+        for name in job.depends_on:
+            with suppress(DonewhenError):
+                kept.add(workspace.place(name).path.parent.name)
+        every = job.path == workspace.project_file
+
+        def is_record(name: str) -> bool:
+            if not every and (folder := self._job_folder(workspace, name)) and folder not in kept:
+                return True
+            return is_own_file(workspace, self.inside, name)
+
+        return is_record
+
+    def _job_folder(self, workspace: Workspace, name: str) -> str:
+        """The name of the job's folder that a file or folder lies in, or is; empty if it is in none."""
+        parts = name.removeprefix(self.inside).split("/") if name.startswith(self.inside) else []
+        if workspace.form == "big":
+            parts = parts[2:] if parts[:1] == ["workstreams"] else []
+        return parts[1] if len(parts) > 1 and parts[0] == "jobs" and id_in(parts[1]) is not None else ""
 
 
 @dataclass(frozen=True)
@@ -50,6 +76,8 @@ class AgreedFiles:
     """Folders of submodules, with the names of their commits."""
     committed: Mapping[str, TreeFile] = field(default_factory=dict, repr=False)
     """The files as the commit has them, where ``files`` are those of a checkout."""
+    converted: Collection[str] = field(default=(), repr=False)
+    """Files with another content in a checkout that git converts back without a filter."""
 
     @property
     def folders(self) -> Collection[str]:
@@ -67,8 +95,8 @@ def place_of(workspace: Workspace) -> Place:
 
 
 @contextmanager
-def agreed_files(workspace: Workspace, tree: AgreedTree) -> Iterator[AgreedFiles]:
-    """The files of an agreement. Contents can be read while the context is open."""
+def agreed_files(workspace: Workspace, tree: AgreedTree, job: Job) -> Iterator[AgreedFiles]:
+    """The files of an agreement about a job. Contents can be read while the context is open."""
     store = StoredBlobs(tree_store(workspace))
     if tree.commit is None:
         place = Place(workspace.root, "", has_git=False)
@@ -84,7 +112,8 @@ def agreed_files(workspace: Workspace, tree: AgreedTree) -> Iterator[AgreedFiles
             files, submodules, repositories = _committed_files(outer, tree.commit)
         except GitError as error:
             raise MissingCommitError(tree.commit, error.message) from error
-        kept = {name: file for name, file in files.items() if not place.is_generated(workspace, name)}
+        is_record = place.record_of_others(workspace, job)
+        kept = {name: file for name, file in files.items() if not is_record(name)}
         with GitBlobs(top, repositories) as blobs:
             yield AgreedFiles(place, kept, SeveralBlobs(blobs, store), tree.commit, submodules, kept)
 
@@ -94,7 +123,11 @@ class MissingCommitError(DonewhenError):
 
     code = "commit_missing"
 
-    def __init__(self, commit: str, problem: str) -> None:
+    def __init__(self, commit: str, problem: str, *, submodule: str = "") -> None:
+        if submodule:
+            message = f"The agreed commit {commit[:12]} of the submodule {submodule} can't be read here. {problem}"
+            super().__init__(message, next_step=f"Fetch it: git submodule update --init {shlex.quote(submodule)}")
+            return
         super().__init__(
             f"The agreed commit {commit[:12]} can't be read here. {problem}",
             next_step=f"Fetch it: git fetch origin {commit}; or in CI, check out the whole history (fetch-depth: 0)",
@@ -142,7 +175,10 @@ def _committed_files(
             continue
         repositories[f"{above}{name}"] = folder
         with GitBlobs(folder) as inner:
-            more, deeper, others = _committed_files(inner, linked, f"{above}{name}/")
+            try:
+                more, deeper, others = _committed_files(inner, linked, f"{above}{name}/")
+            except GitError as error:
+                raise MissingCommitError(linked, error.message, submodule=f"{above}{name}") from error
         files |= more
         submodules |= deeper
         repositories |= others

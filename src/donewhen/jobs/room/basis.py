@@ -78,7 +78,7 @@ class RoomBasis:
 
     def named(self, inside: str) -> list[tuple[NamedFile, ...]]:
         """The files that the checks name and that judge the work."""
-        files = [tuple(named_files(command)) for command in self.commands]
+        files = [tuple(named_files(command)) for command in (*self.commands, *self.prepare)]
         places = area_of(inside, self.job_folder, (), self.schemas).outputs
         files.append(tuple(NamedFile(place.removeprefix(inside), whole_folder=True) for place in places))
         return files
@@ -129,6 +129,12 @@ def basis_for(workspace: Workspace, job: Job, tree: AgreedTree, terms: Terms, ac
         checked=tuple(check.path for check in agreed if check.kind == "file" and check.path is not None),
         schemas=tuple(check.schema for check in checks if check.schema is not None),
     )
+
+
+def area_of_job(workspace: Workspace, job: Job, inside: str) -> WorkArea:
+    """The work area that a job's plan names; its own folder belongs to it."""
+    folder = workspace.where(job.folder)
+    return area_of(inside, folder, (*(job.work or ()), f"/{folder}/**"), job.outputs)
 
 
 def accepted_changes(chain: str, entries: Iterable[Entry], since: int, policy: Policy) -> dict[str, str]:

@@ -22,6 +22,10 @@ class MissingContentError(DonewhenError):
     code = "content_missing"
 
 
+class ChangedContentError(MissingContentError):
+    """A file has another content than a moment ago."""
+
+
 class Blobs(Protocol):
     """Where contents come from."""
 
@@ -112,22 +116,26 @@ class SeveralBlobs:
         if not others:
             yield from first.contents(files)
             return
-        for start in range(0, len(files), _BATCH):
-            batch = files[start : start + _BATCH]
+        position = 0
+        while position < len(files):
+            # Not all at once: they may be large, and a source that fails is asked again for what follows.
+            end = min(len(files), position + _BATCH)
             try:
-                found = list(first.contents(batch))
-            except (GitError, MissingContentError):
-                found = [self._content(file) for file in batch]
-            yield from found
+                for content in first.contents(files[position:end]):
+                    position += 1
+                    yield content
+            except (GitError, MissingContentError) as error:
+                yield self._content(files[position], others, error)
+                position += 1
 
-    def _content(self, file: tuple[str, str]) -> bytes:
-        problem: DonewhenError | None = None
-        for source in self._sources:
+    def _content(self, file: tuple[str, str], sources: Sequence[Blobs], problem: DonewhenError) -> bytes:
+        for source in sources:
             try:
                 return next(iter([*source.contents([file])]))
             except (GitError, MissingContentError) as error:
-                problem = error
-        raise problem or MissingContentError(f"The content of {file[0]} is not on this machine.")
+                # That it was there a moment ago says more than that it is nowhere else.
+                problem = problem if isinstance(problem, ChangedContentError) else error
+        raise problem
 
 
 class DiskBlobs:
@@ -149,5 +157,5 @@ class DiskBlobs:
             except OSError as error:
                 raise MissingContentError(f"{name} can't be read: {error.strerror}.") from error
             if object_name(content, "blob", blob) != blob:
-                raise MissingContentError(f"{name} changed while it was being read.")
+                raise ChangedContentError(f"{name} changed while it was being read.", next_step="Run it again.")
             yield content

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
-from donewhen.foundation.git import GitError, git
+from donewhen.foundation.git import git
 from donewhen.jobs.room.agreed_tree import AgreedFiles
 from donewhen.jobs.room.disk_tree import IgnoredNames
+from donewhen.jobs.room.temporary_repository import temporary_repository
 
 _RULES = ".gitignore"
 
@@ -18,19 +17,11 @@ _RULES = ".gitignore"
 @contextmanager
 def agreed_ignore_rules(agreed: AgreedFiles) -> Iterator[IgnoredNames]:
     """A function that returns which of some names are ignored. Without git or agreed rules nothing is."""
-    rules = [(name, file.blob) for name, file in agreed.files.items() if name.rpartition("/")[2] == _RULES]
+    rules = {name: file for name, file in agreed.files.items() if name.rpartition("/")[2] == _RULES}
     if not agreed.place.has_git or not rules:
         yield lambda _: ()
         return
-    with tempfile.TemporaryDirectory(prefix="donewhen-rules-", ignore_cleanup_errors=True) as folder:
-        place = Path(os.path.realpath(folder))
-        # A repository of our own: that of the project may have rules that nobody has agreed to.
-        if git(place, "init", "--quiet", "--template=", ".") is None:
-            raise GitError("git can't create a temporary repository.", where=folder, next_step="git --version")
-        for (name, _), content in zip(rules, agreed.blobs.contents(rules), strict=True):
-            path = place / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+    with temporary_repository(rules, agreed.blobs, agreed.like) as place:
 
         def ignored(names: Sequence[str]) -> Collection[str]:
             given = b"".join(os.fsencode(name) + b"\0" for name in names)

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from donewhen.config.agent_runtimes import LOCAL_HOOK_FILES, PROJECT_HOOK_FILES
+from donewhen.config.loader import CONFIG_FILE
+from donewhen.foundation.executables import safe_path
 from donewhen.foundation.git_objects import TreeFile, object_name
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.room.agreed_tree import AgreedFiles, agreed_files
+from donewhen.jobs.room.agreed_tree import AgreedFiles, Place, agreed_files
 from donewhen.jobs.room.basis import RoomBasis, basis_of
 from donewhen.jobs.room.blobs import Blobs, DiskBlobs, SeveralBlobs, StoredBlobs
+from donewhen.jobs.room.checkout_forms import CheckedOut, SealedFilters, checked_out
 from donewhen.jobs.room.disk_tree import DiskTree, read_disk
 from donewhen.jobs.room.done_work import files_of_done_jobs
 from donewhen.jobs.room.ignore_rules import agreed_ignore_rules
 from donewhen.jobs.room.manifests import only_dependencies_differ
 from donewhen.jobs.room.names import matches_pattern
-from donewhen.jobs.room.room_plan import RoomPlan, plan_room
+from donewhen.jobs.room.room_plan import RoomPlan, Tree, plan_room
+from donewhen.jobs.room.sparse import left_out_of_checkout
 from donewhen.jobs.room.upstream import UpstreamFiles, upstream_files
 from donewhen.jobs.room.work_area import JudgingFiles, WorkArea, judging_files
+from donewhen.test_reports.collected_files import PYTEST_SETTINGS, collected_patterns
+from donewhen.test_reports.test_runners import runner_of
 
 
 @dataclass(frozen=True)
@@ -37,10 +44,22 @@ class RoomReading:
     blobs: Blobs = field(repr=False)
     upstream: UpstreamFiles | None = None
     """The later commit of the agreed branch that the files come from; None if it is the agreed one."""
+    notes: tuple[str, ...] = ()
+    """Why some files can't be compared with the agreed ones."""
 
     def is_writable(self, name: str) -> bool:
         """Whether a check may write to a file: it is part of the work."""
         return self.judges.kind_of(name, self.area) == "work"
+
+    @property
+    def present(self) -> Mapping[str, TreeFile]:
+        """The ignored files on disk that were agreed to be there, with the content that they had then."""
+        return agreed_present(self.disk, self.agreed, self.basis)
+
+    @property
+    def agreed_tree(self) -> Tree:
+        """Everything as it was agreed."""
+        return {**self.agreed.files, **self.present}
 
     @property
     def commit(self) -> str | None:
@@ -55,7 +74,6 @@ def read_rooms(
     *,
     basis: RoomBasis | None = None,
     collected: Collection[str] = (),
-    test_patterns: Collection[str] = (),
     fetch: bool = False,
 ) -> Iterator[RoomReading | None]:
     """Read what the rooms of a job are made of; None if its checks run in the work tree. With ``fetch``, upstream
@@ -64,50 +82,84 @@ def read_rooms(
     if basis is None:
         yield None
         return
-    with agreed_files(workspace, basis.tree) as agreed:
-        place = agreed.place
+    with agreed_files(workspace, basis.tree, job) as committed, ExitStack() as stack:
+        place = committed.place
         area = basis.area(place.inside)
         present = basis.present(place.inside)
 
         def wanted(name: str) -> bool:
             return area.is_output(name) or any(matches_pattern(name, pattern) for pattern in present)
 
-        with agreed_ignore_rules(agreed) as ignored:
+        with agreed_ignore_rules(committed) as ignored:
             disk = read_disk(
                 place.top,
-                agreed.files,
-                agreed.folders,
+                committed.files,
+                committed.folders,
                 ignored=ignored,
-                is_generated=lambda name: place.is_generated(workspace, name),
+                is_generated=place.record_of_others(workspace, job),
                 wanted=wanted,
-                like=agreed.like,
+                like=committed.like,
             )
         judges = judging_files(
             place.inside,
-            agreed.files,
-            agreed.folders,
+            committed.files,
+            committed.folders,
             basis.named(place.inside),
             collected=collected,
-            test_patterns=[*test_patterns],
+            test_patterns=_collected_patterns(committed, basis),
             installed=installed_names(place.top, disk.environments),
         )
-        # The disk first: what is not in the repository would cost a git process for each file.
-        blobs = SeveralBlobs(DiskBlobs(str(place.top)), agreed.blobs, StoredBlobs(workspace.folder / "state" / "tree"))
+        filters = SealedFilters(basis.tree.filters, safe_path(workspace.root))
 
-        def plan_with(files: AgreedFiles) -> RoomPlan:
-            return _plan(files, disk, area, judges, basis, present)
+        is_sealed = sealed_by_project(workspace, place)
 
-        plan = plan_with(agreed)
+        def in_checkout(files: AgreedFiles) -> CheckedOut:
+            return checked_out(files, disk, filters, stack)
+
+        def plan_with(files: AgreedFiles, form: CheckedOut) -> RoomPlan:
+            return _plan(files, form, disk, area, judges, basis, is_sealed)
+
+        form = in_checkout(committed)
+        agreed = form.agreed
+        plan = plan_with(agreed, form)
+        done: dict[str, TreeFile] = {}
         if plan.two_runs and (done := files_of_done_jobs(workspace, job, plan, judges)):
             agreed = replace(agreed, files={**agreed.files, **done})
-            plan = plan_with(agreed)
+            plan = plan_with(agreed, form)
         upstream = None
         if plan.two_runs and place.has_git:
-            upstream = upstream_files(workspace, basis.tree, agreed, plan, fetch=fetch)
+            upstream = upstream_files(workspace, basis.tree, job, agreed, plan, in_checkout, fetch=fetch)
             if upstream is not None:
-                agreed = replace(agreed, files=upstream.files, committed=upstream.files)
-                plan = plan_with(agreed)
-        yield RoomReading(basis, agreed, disk, plan, area, judges, blobs, upstream)
+                files = upstream.files
+                form = in_checkout(replace(committed, files=files, committed=files, submodules=upstream.submodules))
+                agreed = replace(form.agreed, files={**form.agreed.files, **done})
+                plan = plan_with(agreed, form)
+        # The disk first: what is not in the repository would cost a git process for each file.
+        blobs = SeveralBlobs(DiskBlobs(str(place.top)), agreed.blobs, StoredBlobs(workspace.folder / "state" / "tree"))
+        yield RoomReading(basis, agreed, disk, plan, area, judges, blobs, upstream, form.notes)
+
+
+def _collected_patterns(agreed: AgreedFiles, basis: RoomBasis) -> tuple[str, ...]:
+    """Patterns of the files from which the commands collect tests, by the agreed settings."""
+    runners = [(runner_of(command), command) for command in basis.commands if command]
+    names = [name for name in agreed.files if name.rpartition("/")[2] in PYTEST_SETTINGS] if runners else []
+    contents = agreed.blobs.contents([(name, agreed.files[name].blob) for name in names])
+    settings = {name: text.decode("utf-8", "replace") for name, text in zip(names, contents, strict=True)}
+    found = (pattern for runner, words in runners for pattern in collected_patterns(runner, words, settings))
+    return tuple(dict.fromkeys(found))
+
+
+def sealed_by_project(workspace: Workspace, place: Place) -> Callable[[str], bool]:
+    """Whether the project's own agreement seals a file, by what it says: settings, hooks and missions. They are in the
+    room as they were committed."""
+    missions = f"{PurePosixPath(workspace.settings().judge.missions)}/"
+    names = frozenset((CONFIG_FILE, *PROJECT_HOOK_FILES, *LOCAL_HOOK_FILES))
+
+    def is_sealed(name: str) -> bool:
+        inner = name.removeprefix(place.inside)
+        return inner in names or inner.startswith(missions)
+
+    return is_sealed
 
 
 def installed_names(top: Path, environments: Collection[str]) -> frozenset[str]:
@@ -122,30 +174,39 @@ def installed_names(top: Path, environments: Collection[str]) -> frozenset[str]:
 
 def _plan(
     agreed: AgreedFiles,
+    form: CheckedOut,
     disk: DiskTree,
     area: WorkArea,
     judges: JudgingFiles,
     basis: RoomBasis,
-    present: Collection[str],
+    is_sealed: Callable[[str], bool],
 ) -> RoomPlan:
     top = agreed.place.top
-    files = dict(disk.files)
-    agreed_present: dict[str, TreeFile] = {}
-    for name, file in disk.files.items():
-        # Ignored files that were agreed to be there have the agreed content, or they are not there.
-        is_present = any(matches_pattern(name, pattern) for pattern in present)
-        if is_present and name not in agreed.files and basis.tree.present.get(name) == file.blob:
-            agreed_present[name] = file
+    files = {name: file for name, file in disk.files.items() if name in agreed.files or not is_sealed(name)}
     return plan_room(
-        {**agreed.files, **agreed_present},
-        files,
+        {**agreed.files, **agreed_present(disk, agreed, basis)},
+        {**files, **left_out_of_checkout(agreed, disk.files)},
         area,
         judges,
         accepted=basis.accepted,
         leading_out=disk.leading_out,
         only_dependencies=lambda name: _only_dependencies(top, agreed, name),
-        is_same=lambda name: is_same_in_checkout(top, name, agreed.files.get(name)),
+        is_same=lambda name: (
+            is_sealed(name) or name in form.unmodified or is_same_in_checkout(top, name, agreed.files.get(name))
+        ),
     )
+
+
+def agreed_present(disk: DiskTree, agreed: AgreedFiles, basis: RoomBasis) -> dict[str, TreeFile]:
+    """Ignored files that were agreed to be there have the agreed content, or they are not there."""
+    patterns = basis.present(agreed.place.inside)
+    found: dict[str, TreeFile] = {}
+    for name, blob in basis.tree.present.items():
+        file = disk.files.get(name)
+        is_agreed = file is not None and file.blob == blob and name not in agreed.files
+        if file is not None and is_agreed and any(matches_pattern(name, pattern) for pattern in patterns):
+            found[name] = file
+    return found
 
 
 def _only_dependencies(top: Path, agreed: AgreedFiles, name: str) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from donewhen.foundation.git import GitError, git
+from donewhen.foundation.git_objects import TreeFile
 
 _SETTINGS = (
     *("-c", "user.name=donewhen", "-c", "user.email=donewhen@localhost", "-c", "commit.gpgSign=false"),
@@ -16,9 +17,11 @@ _SETTINGS = (
 _RAW = "* -text -eol -ident -filter -working-tree-encoding -merge -diff\n"
 
 
-def start_repository(folder: Path, top: Path, commit: str) -> None:
-    """Create a repository in an empty folder that can read the objects of another one, with a commit's files in its
-    index. Nothing else of the other repository is used: no settings, hooks, attributes or references."""
+def start_repository(folder: Path, top: Path, commit: str, files: Mapping[str, TreeFile]) -> None:
+    """Create a repository that can read the objects of another one, with these files of ``commit`` in its index.
+
+    Nothing else of the other repository is used: no settings, hooks, attributes or references.
+    """
     kind = "sha256" if len(commit) == 64 else "sha1"
     objects = git(top, "rev-parse", "--path-format=absolute", "--git-path", "objects")
     if objects is None:
@@ -32,29 +35,26 @@ def start_repository(folder: Path, top: Path, commit: str) -> None:
     (place / "info").mkdir(exist_ok=True)
     # Files are laid out byte for byte.
     (place / "info" / "attributes").write_text(_RAW, encoding="utf-8")
-    (place / "shallow").write_text(f"{commit}\n", encoding="ascii")
-    _git(folder, "read-tree", commit)
+    rows = [f"{file.mode} {file.blob}\t".encode() + os.fsencode(name) + b"\0" for name, file in files.items()]
+    _git(folder, *_SETTINGS, "update-index", "-z", "--index-info", given=b"".join(rows))
 
 
 def check_out(folder: Path, names: Collection[str]) -> None:
     """Write files of the index into the folder."""
     given = b"".join(os.fsencode(name) + b"\0" for name in names)
-    _git(folder, *_SETTINGS, "checkout-index", "--force", "-z", "--stdin", given=given)
+    _git(folder, *_SETTINGS, "checkout-index", "--force", "--index", "-z", "--stdin", given=given)
 
 
-def finish_repository(folder: Path, names: Collection[str], gone: Collection[str], submodules: Collection[str]) -> None:
-    """Make one commit of the files as they lie in the folder; ``names`` differ from the index, ``gone`` are not there.
-    The rules for attributes are those of the files from then on."""
-    # Removed first: what is added may lie where a folder, a file or a submodule was.
-    if dropped := b"".join(os.fsencode(name) + b"\0" for name in [*gone, *submodules]):
-        _git(folder, *_SETTINGS, "update-index", "--force-remove", "-z", "--stdin", given=dropped)
-    if given := b"".join(os.fsencode(name) + b"\0" for name in names):
+def finish_repository(folder: Path, names: Collection[str]) -> None:
+    """Make one commit of the files as they lie in the folder; ``names`` are not in the index yet. The rules for
+    attributes are those of the files from then on."""
+    given = b"".join(os.fsencode(name) + b"\0" for name in names)
+    if given:
         _git(folder, *_SETTINGS, "update-index", "--add", "-z", "--stdin", given=given)
-    tree = _git(folder, "write-tree").decode().strip()
+    tree = _git(folder, "write-tree", "--missing-ok").decode().strip()
     made = _git(folder, *_SETTINGS, "commit-tree", "-m", "The files as they are checked", tree).decode().strip()
     _git(folder, "update-ref", "HEAD", made)
     (folder / ".git" / "info" / "attributes").unlink(missing_ok=True)
-    (folder / ".git" / "shallow").unlink(missing_ok=True)
 
 
 def remove_repository(folder: Path) -> None:
@@ -69,5 +69,10 @@ def remove_repository(folder: Path) -> None:
 def _git(folder: Path, *arguments: str, given: bytes | None = None) -> bytes:
     output = git(folder, *arguments, given=given)
     if output is None:
-        raise GitError(f"git {arguments[0]} failed in a temporary repository.", where=str(folder))
+        verb = next(word for word in arguments if word != "-c" and "=" not in word)
+        raise GitError(
+            f"git {verb} failed in a temporary repository.",
+            where=str(folder),
+            next_step="Is there enough space on that disk? Another folder can be set with TMPDIR.",
+        )
     return output

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Mapping
@@ -16,7 +15,8 @@ def write_startup(folder: Path, top: Path, room: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(_STARTUP, folder / "sitecustomize.py")
     pairs = {str(top): str(room), os.path.realpath(top): os.path.realpath(room)}
-    (folder / "map.json").write_text(json.dumps(sorted(pairs.items())), encoding="utf-8")
+    lines = [line for pair in sorted(pairs.items()) for line in pair]
+    (folder / "map.txt").write_text("\n".join(lines), encoding="utf-8", errors="surrogateescape")
 
 
 def room_environment(environment: Mapping[str, str], startup: Path) -> dict[str, str]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import stat
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from donewhen.foundation.canonical import digest
-from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.git_objects import TreeFile
 from donewhen.jobs.room.agreed_tree import AgreedFiles
 from donewhen.jobs.room.blobs import Blobs
@@ -22,10 +18,10 @@ from donewhen.jobs.room.building import (
     lay_out,
     link_environments,
     remove_files,
-    remove_room,
     remove_unknown,
 )
 from donewhen.jobs.room.judging_names import is_settings
+from donewhen.jobs.room.own_folders import RoomError, kept_folder, own_folder, temporary_folder, writing_there
 from donewhen.jobs.room.repository import check_out, finish_repository, remove_repository, start_repository
 from donewhen.jobs.room.room_plan import Tree
 
@@ -54,12 +50,6 @@ _STARTS = (
 )
 
 
-class RoomError(DonewhenError):
-    """The room can't be made."""
-
-    code = "room"
-
-
 @dataclass
 class Room:
     """A folder with the files of a tree."""
@@ -81,6 +71,10 @@ class Room:
 
     def prepare(self) -> None:
         """Make the folder have the files of the tree, and nothing else."""
+        with writing_there(self.folder):
+            self._lay_out()
+
+    def _lay_out(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.folder.is_symlink():
             raise RoomError("The folder of the room is not a folder.", where=str(self.folder))
@@ -102,23 +96,27 @@ class Room:
         return changed_files(self.folder, closed)
 
     def _check_out_with_git(self, missing: Sequence[str], commit: str) -> None:
-        agreed = self.agreed.committed
-        start_repository(self.folder, self.agreed.place.top, commit)
-        committed = [name for name in missing if agreed.get(name) == self.tree[name] and not self._in_submodule(name)]
+        converted = {name: file for name, file in self.agreed.committed.items() if self._is_converted(name)}
+        stored = {
+            name: file
+            for name, file in self.tree.items()
+            if self.agreed.committed.get(name) == file and not self._in_submodule(name)
+        }
+        start_repository(self.folder, self.agreed.place.top, commit, {**stored, **converted})
+        committed = [name for name in missing if name in stored]
         if committed:
             check_out(self.folder, committed)
             close_for_writing(self.folder, committed, self.tree, self.writable)
-        known = set(committed)
-        self._write([name for name in missing if name not in known])
-        differing = [name for name, file in self.tree.items() if agreed.get(name) != file or self._in_submodule(name)]
-        gone = [name for name in self._index_names() if name not in self.tree]
-        finish_repository(self.folder, differing, gone, [*self.agreed.submodules])
+        self._write([name for name in missing if name not in stored])
+        finish_repository(self.folder, [name for name in self.tree if name not in stored and name not in converted])
 
-    def _index_names(self) -> Sequence[str]:
-        from donewhen.foundation.git import git
-
-        listed = git(self.folder, "ls-files", "-z") or b""
-        return [os.fsdecode(name) for name in listed.split(b"\0") if name]
+    def _is_converted(self, name: str) -> bool:
+        """Whether git stores a file with another content than it has in the folder, and knows how."""
+        return (
+            name in self.agreed.converted
+            and self.tree.get(name) == self.agreed.files.get(name)
+            and not self._in_submodule(name)
+        )
 
     def _in_submodule(self, name: str) -> bool:
         return any(name.startswith(f"{folder}/") for folder in self.agreed.submodules)
@@ -129,32 +127,24 @@ class Room:
 
 
 @contextmanager
-def room_folder(project: Path, use: str) -> Iterator[Path]:
-    """A folder for a room. The same one is used again, because files that are still right need not be written, but only
-    by one process at a time; others get a new one."""
-    base = _own_folder()
-    _refuse_settings_above(base, Path(os.path.realpath(project)))
-    name = f"{use}-{digest(os.fsencode(os.path.realpath(project)))[7:23]}"
-    descriptor = os.open(base / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+def room_folder(project: Path, use: str, *, keep: bool = True) -> Iterator[Path]:
+    """A folder for a room. If it is to be kept, the same one is used again, because files that are still right need not
+    be written, but only by one process at a time; others get a new one."""
+    real = Path(os.path.realpath(project))
+    base = own_folder()
+    _refuse_settings_above(base, real)
+    name = f"{use}-{digest(os.fsencode(real))[7:23]}"
+    if keep:
+        with kept_folder(name, real) as folder:
+            _keep_only(folder, project.name)
+            yield folder / project.name
+        return
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=base))
-            try:
-                yield folder / project.name
-            finally:
-                remove_room(folder)
-            return
-        folder = base / name
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
-        if folder.is_symlink() or not folder.is_dir():
-            raise RoomError("The folder of the room is not a folder.", where=str(folder), next_step=f"rm -rf {folder}")
-        _keep_only(folder, project.name)
-        yield folder / project.name
+        with temporary_folder(name) as folder:
+            yield folder / project.name
     finally:
-        os.close(descriptor)
+        with suppress(OSError):
+            base.rmdir()
 
 
 def _keep_only(folder: Path, name: str) -> None:
@@ -162,19 +152,6 @@ def _keep_only(folder: Path, name: str) -> None:
     with os.scandir(folder) as entries:
         others = [entry.name for entry in entries if entry.name != name or not entry.is_dir(follow_symlinks=False)]
     remove_files(folder, others)
-
-
-def _own_folder() -> Path:
-    """The folder of all rooms of this user, which nobody else can write to."""
-    base = Path(os.path.realpath(tempfile.gettempdir())) / f"donewhen-rooms-{os.getuid()}"
-    with suppress(FileExistsError):
-        base.mkdir(mode=0o700)
-    status = base.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise RoomError("The folder for rooms belongs to somebody else.", where=str(base), next_step="Set TMPDIR.")
-    if stat.S_IMODE(status.st_mode) & 0o077:
-        base.chmod(0o700)
-    return base
 
 
 def _refuse_settings_above(base: Path, project: Path) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from donewhen.foundation.git import GitError, git
 from donewhen.foundation.git_objects import ObjectReader, TreeFile
 from donewhen.jobs.ledger.entry_content import AgreedTree, Upstream
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.room.agreed_tree import AgreedFiles, MissingCommitError, agreed_files
+from donewhen.jobs.room.checkout_forms import CheckedOut
 from donewhen.jobs.room.room_plan import RoomPlan
 
 _MAX_COMMITS = 20_000
@@ -26,6 +28,7 @@ class UpstreamFiles:
     files: Mapping[str, TreeFile] = field(repr=False)
     provisional: bool
     """Whether the server could not be asked, so that only the clone says that the commit is there."""
+    submodules: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def upstream_of(top: Path) -> Upstream | None:
@@ -41,9 +44,19 @@ def upstream_of(top: Path) -> Upstream | None:
 
 
 def upstream_files(
-    workspace: Workspace, tree: AgreedTree, agreed: AgreedFiles, plan: RoomPlan, *, fetch: bool
+    workspace: Workspace,
+    tree: AgreedTree,
+    job: Job,
+    agreed: AgreedFiles,
+    plan: RoomPlan,
+    in_checkout: Callable[[AgreedFiles], CheckedOut],
+    *,
+    fetch: bool,
 ) -> UpstreamFiles | None:
-    """The commit of the agreed branch that explains changes which are not in the first run; None if there is none."""
+    """The commit of the agreed branch that explains changes which are not in the first run; None if there is none.
+
+    ``in_checkout`` gives its files the form that they have on disk.
+    """
     if tree.upstream is None or tree.commit is None:
         return None
     top = agreed.place.top
@@ -58,13 +71,16 @@ def upstream_files(
         with ObjectReader(top) as reader:
             if not _descends(reader, commit, tree.commit):
                 return None
-        with agreed_files(workspace, AgreedTree(commit=commit)) as later:
+        with agreed_files(workspace, AgreedTree(commit=commit), job) as later:
             files = dict(later.files)
+            form = in_checkout(later)
     except (GitError, MissingCommitError):
         return None
     kept = [*plan.outside, *plan.tests]
-    explained = [change for change in kept if _blob(files, change.name) == change.blob]
-    return UpstreamFiles(commit, files, provisional) if explained else None
+    explained = any(
+        change.name in form.unmodified or _blob(form.agreed.files, change.name) == change.blob for change in kept
+    )
+    return UpstreamFiles(commit, files, provisional, later.submodules) if explained else None
 
 
 def _shared_with_server(top: Path, upstream: Upstream, head: str) -> str | None:
@@ -79,7 +95,8 @@ def _newest_shared(folder: Path, top: Path, upstream: Upstream, head: str) -> st
     objects = git(top, "rev-parse", "--path-format=absolute", "--git-path", "objects")
     # Made before git is started, which would otherwise take the project's repository for this one.
     (folder / ".git").mkdir(parents=True, exist_ok=True)
-    if objects is None or git(folder, "init", "--quiet", "--template=") is None:
+    made = ("--quiet", "--template=", f"--object-format={'sha256' if len(head) == 64 else 'sha1'}")
+    if objects is None or git(folder, "init", *made) is None:
         return None
     alternates = folder / ".git" / "objects" / "info" / "alternates"
     alternates.parent.mkdir(parents=True, exist_ok=True)

@@ -11,13 +11,13 @@ from typing import Literal
 
 from donewhen.jobs.room.judging_names import (
     DEPENDENCY_FILES,
-    TEST_PATTERNS,
     NamedFile,
     is_settings,
     is_test,
     module_files,
 )
 from donewhen.jobs.room.names import is_pattern, matches_pattern
+from donewhen.test_reports.collected_files import is_collected
 
 Kind = Literal["work", "tests", "judges", "outside"]
 """What a changed file is: work, a test, something else that judges, or a file outside the work area."""
@@ -48,6 +48,10 @@ class WorkArea:
             or any(matches_pattern(name, path, below=False) for path in self.checked)
         )
 
+    def is_output(self, name: str) -> bool:
+        """Whether a file is an agreed output, or one of those that a pattern of the outputs covers."""
+        return any(matches_pattern(name, output, below=False) for output in self.outputs)
+
     def is_named_output(self, name: str) -> bool:
         """Whether a file is itself an agreed output, not one of those that a pattern covers."""
         return any(not is_pattern(output) and matches_pattern(name, output, below=False) for output in self.outputs)
@@ -59,10 +63,6 @@ class WorkArea:
         """Whether a pattern says this folder or file itself, so that a person agreed to it by its name."""
         wanted = folder.rstrip("/").split("/")
         return any(pattern.split("/")[: len(wanted)] == wanted for pattern in (*self.patterns, *self.outputs))
-
-    def is_output(self, name: str) -> bool:
-        """Whether a file is an agreed output."""
-        return any(matches_pattern(name, output, below=False) for output in self.outputs)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ class JudgingFiles:
     """Agreed modules that ``python -m`` runs, without their endings: another file of that name would be run instead."""
     collected: frozenset[str] = frozenset()
     """Files from which the agreed test run collected tests."""
-    test_patterns: tuple[str, ...] = TEST_PATTERNS
+    test_patterns: tuple[str, ...] = ()
+    """Files from which the checks collect tests (see ``is_collected``)."""
     import_roots: frozenset[str] = frozenset()
     """Folders from which modules are imported, with a trailing slash; empty for the repository."""
     installed: frozenset[str] = frozenset()
@@ -95,7 +96,7 @@ class JudgingFiles:
         if area.is_named_output(name) and not manifest:
             return "work"
         if not area.has(name):
-            return "outside"
+            return "tests" if self.is_test(name) else "outside"
         if area.tests_may_change(name):
             return "work"
         if self.is_test(name):
@@ -113,7 +114,8 @@ class JudgingFiles:
         return is_settings(name) or name in self.named or self.kind_of(name, WorkArea(self.inside, (name,))) != "work"
 
     def is_test(self, name: str) -> bool:
-        return name in self.collected or is_test(name.removeprefix(self.inside), self.test_patterns)
+        inner = name.removeprefix(self.inside)
+        return name in self.collected or is_test(inner) or is_collected(inner, self.test_patterns)
 
     def _is_named_module(self, name: str) -> bool:
         if name in self.agreed_names:
@@ -207,7 +209,7 @@ def judging_files(
         frozenset(named_folders),
         frozenset(named_modules),
         frozenset(collected),
-        (*TEST_PATTERNS, *test_patterns),
+        tuple(test_patterns),
         frozenset(roots),
         frozenset(installed),
         agreed.keys(),

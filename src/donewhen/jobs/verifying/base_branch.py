@@ -1,4 +1,4 @@
-"""The base branch: the commit that has the contract, and the repository around the project."""
+"""The base commit, which has the contract, the commit that is judged, and the repository of both."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.git import CommittedFile, blob_contents, files_in_commit, git, worktree_root
-from donewhen.jobs.evidence.tree_diff import resolve_commit
+from donewhen.jobs.evidence.tree_diff import git_blob_hash, resolve_commit
 from donewhen.jobs.plan.workspace import PLAN, Form, Workspace
 
 _REF_FOLDERS = ("refs", "refs/tags", "refs/heads", "refs/remotes")
@@ -24,7 +24,7 @@ class BaseError(DonewhenError):
 
 
 class Base(NamedTuple):
-    """The commit that has the contract, and the repository around the project."""
+    """The commit that has the contract, the commit that is judged by it, and the repository of both."""
 
     ref: str
     commit: str
@@ -36,8 +36,16 @@ class Base(NamedTuple):
     """The fork point of the branch; equal to ``commit`` if the branch is up to date, empty if unknown."""
     forked: Mapping[str, CommittedFile]
     """The files at the fork point; those of ``commit`` if it is unknown."""
+    head: str
+    """The commit that is judged."""
+    work: Mapping[str, CommittedFile]
+    """The files of ``head``. Nothing else of the checkout is judged."""
     repositories: Mapping[str, Path]
     """The repositories of checked-out submodules, by folder with a trailing slash."""
+    unreadable: tuple[str, ...]
+    """Submodules of ``head`` that are not checked out or lack its commit."""
+    working: Mapping[str, str]
+    """Files of ``work`` that are in no commit, with the hashes that git gives them; empty if a commit is judged."""
 
     @property
     def form(self) -> Form:
@@ -45,11 +53,19 @@ class Base(NamedTuple):
 
     def content(self, name: str) -> bytes | None:
         """The content of a file on the base, by its name in the repository."""
-        return self._content(self.files.get(name))
+        return self.content_of(self.files.get(name))
 
     def content_before(self, name: str) -> bytes | None:
         """The content of a file at the fork point."""
-        return self._content(self.forked.get(name))
+        return self.content_of(self.forked.get(name))
+
+    def content_of_work(self, name: str) -> bytes | None:
+        """The content of a file in the judged commit."""
+        return self.content_of(self.work.get(name))
+
+    def content_of(self, file: CommittedFile | None) -> bytes | None:
+        """The content of a file of any of the commits."""
+        return None if file is None else next(self.contents([file]), None)
 
     @property
     def is_behind(self) -> bool:
@@ -58,26 +74,60 @@ class Base(NamedTuple):
 
     def contents(self, files: Sequence[CommittedFile]) -> Iterator[bytes]:
         """Yield the contents of some files, in this order; fewer if git can't read one."""
-        for top, group in groupby(files, key=lambda file: self._repository(file.name)):
-            yield from blob_contents(top, [file.blob for file in group])
+        for top, group in groupby(files, key=self._repository):
+            if top is None:
+                yield from (self._working_content(file) for file in group)
+            else:
+                yield from blob_contents(top, [file.blob for file in group])
 
-    def _content(self, file: CommittedFile | None) -> bytes | None:
-        return None if file is None else next(self.contents([file]), None)
-
-    def _repository(self, name: str) -> Path:
-        above = [folder for folder in self.repositories if name.startswith(folder)]
+    def _repository(self, file: CommittedFile) -> Path | None:
+        """The repository that has a file; None if it is in no commit."""
+        if self.working.get(file.name) == file.blob:
+            return None
+        above = [folder for folder in self.repositories if file.name.startswith(folder)]
         return self.repositories[max(above, key=len)] if above else self.top
 
+    def _working_content(self, file: CommittedFile) -> bytes:
+        content = read_unfollowed(self.top / file.name)
+        if content is None or git_blob_hash(content, file.blob) != file.blob:
+            raise BaseError(
+                f"{file.name} was changed while it was read.", where=str(self.top), next_step="Check again."
+            )
+        return content
 
-def base_of(workspace: Workspace, ref: str) -> Base:
-    """Resolve a ref to the base."""
+
+def read_unfollowed(path: Path) -> bytes | None:
+    """The content of a file, or where a link leads, which is what git keeps of it; None if it is neither."""
+    try:
+        return os.fsencode(os.readlink(path)) if path.is_symlink() else path.read_bytes()  # noqa: PTH115
+    except OSError:
+        return None
+
+
+def base_of(workspace: Workspace, ref: str, commit: str = "HEAD") -> Base:
+    """Resolve the base and the commit that is judged."""
     top = worktree_root(workspace.root)
     if top is None or not workspace.root.is_relative_to(top):
         raise BaseError(
             "The project is not in a git repository, so there is no base branch to compare with.",
             where=str(workspace.root),
         )
+    on_base, head = _resolve(top, ref, "--base"), _resolve(top, commit, "--commit")
+    inside = "" if top == workspace.root else f"{workspace.root.relative_to(top).as_posix()}/"
+    repositories: dict[str, Path] = {}
+    unreadable: list[str] = []
+    files = _files(top, on_base, "", repositories, [])
+    work = _files(top, head, "", repositories, unreadable)
+    fork = (git(top, "merge-base", on_base, head) or b"").decode("ascii", "replace").strip()
+    forked = _files(top, fork, "", repositories, []) if fork not in ("", on_base) else files
+    return Base(ref, on_base, top, inside, files, fork, forked, head, work, repositories, tuple(unreadable), {})
+
+
+def _resolve(top: Path, ref: str, option: str) -> str:
+    """The commit that a name stands for. A name that stands for several is an error."""
     commit = resolve_commit(top, ref)
+    if commit is None and ref == "HEAD":
+        raise BaseError("This branch has no commit yet, and only commits are verified.", next_step="git commit")
     if commit is None:
         raise BaseError(
             f"There is no commit {ref!r} here.",
@@ -90,35 +140,37 @@ def base_of(workspace: Workspace, ref: str) -> Base:
     if len(commits) > 1:
         raise BaseError(
             f"{ref!r} is ambiguous: several branches, tags or remote branches have this name.",
-            next_step=f"Use the full name: --base refs/remotes/{ref}",
+            next_step=f"Use the full name: {option} refs/remotes/{ref}",
         )
-    inside = "" if top == workspace.root else f"{workspace.root.relative_to(top).as_posix()}/"
-    repositories: dict[str, Path] = {}
-    files = _files(top, commit, "", repositories)
-    fork = (git(top, "merge-base", commit, "HEAD") or b"").decode("ascii", "replace").strip()
-    forked = _files(top, fork, "", repositories) if fork not in ("", commit) else files
-    return Base(ref, commit, top, inside, files, fork, forked, repositories)
+    return commit
 
 
-def _files(top: Path, commit: str, above: str, repositories: dict[str, Path]) -> dict[str, CommittedFile]:
-    """The files of a commit and of its submodules; submodules that are not checked out are skipped."""
+def _files(
+    top: Path, commit: str, above: str, repositories: dict[str, Path], unreadable: list[str]
+) -> dict[str, CommittedFile]:
+    """The files of a commit and of its submodules, except names that can't be written to a folder safely."""
     files = {f"{above}{file.name}": file._replace(name=f"{above}{file.name}") for file in files_in_commit(top, commit)}
     listed = git(top, "ls-tree", "-r", "-z", "--full-tree", commit) or b""
     for row in listed.split(b"\0"):
         meta, _, raw = row.partition(b"\t")
-        if meta.startswith(b"160000 ") and (top / os.fsdecode(raw) / ".git").exists():
-            folder = f"{above}{os.fsdecode(raw)}/"
-            repositories[folder] = top / os.fsdecode(raw)
-            files |= _files(repositories[folder], meta.split()[2].decode(), folder, repositories)
-    return files
+        name = os.fsdecode(raw)
+        if not meta.startswith(b"160000 ") or not _is_safe(name):
+            continue
+        pointer = meta.split()[2].decode()
+        folder = top / name
+        if (folder / ".git").exists() and resolve_commit(folder, pointer) is not None:
+            repositories[f"{above}{name}/"] = folder
+            files |= _files(folder, pointer, f"{above}{name}/", repositories, unreadable)
+        else:
+            unreadable.append(f"{above}{name}")
+    return {name: file for name, file in files.items() if _is_safe(name)}
+
+
+def _is_safe(name: str) -> bool:
+    """Whether a name stays in its folder and out of ``.git``. A commit made by hand can contain any name."""
+    return not any(part.casefold() in ("", ".", "..", ".git") for part in name.split("/"))
 
 
 def is_shallow(base: Base) -> bool:
     """Whether the repository is a shallow clone."""
     return git(base.top, "rev-parse", "--is-shallow-repository") == b"true\n"
-
-
-def count_untracked(base: Base) -> int:
-    """The number of files that git neither tracks nor ignores; they are not part of the work."""
-    listed = git(base.top, "ls-files", "-z", "--others", "--exclude-standard") or b""
-    return sum(bool(name) for name in listed.split(b"\0"))

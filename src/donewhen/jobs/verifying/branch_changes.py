@@ -102,11 +102,11 @@ def record_reasons(base: Base, branch: Workspace) -> Iterator[CaseReason]:
     """Yield why the record on the branch can't be trusted: it does not continue the base's record, or is broken."""
     folder = f"{base.inside}{branch.where(branch.folder / 'ledger')}/"
     chains = [file for name, file in base.files.items() if name.startswith(folder) and name.endswith(".jsonl")]
-    # One call of git for all of them: there may be thousands.
+    # One call of git for all of each: there may be thousands.
+    kept = [file for chain in chains if (file := base.work.get(chain.name)) is not None and file.mode != "120000"]
+    now = dict(zip((file.name for file in kept), base.contents(kept), strict=True))
     for file, base_content in zip(chains, base.contents(chains), strict=True):
-        path = base.top / file.name
-        now = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-        yield from _chain_reasons(base, file.name, now, base_content)
+        yield from _chain_reasons(base, file.name, now.get(file.name, b""), base_content)
     for finding in audit_workspace(branch).findings:
         # Loosened terms are reported against the base's own agreement.
         if finding.severity == "error" and finding.code != FindingCode.VOIDED:

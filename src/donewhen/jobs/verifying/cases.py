@@ -60,6 +60,8 @@ class Verification(NamedTuple):
     """The project's folder in the repository, with a trailing slash; locations are relative to the project."""
     project_file: str = "jobs/plan.md"
     """The project's plan file: the location of reasons without another one."""
+    head: str = ""
+    """The commit that was judged; empty if there is none."""
 
     @classmethod
     def of_error(cls, base: str, code: str, message: str, where: str, next_step: str | None) -> Verification:

@@ -1,15 +1,16 @@
-"""Lay out a branch's work with the base branch's contract in temporary folders; the working tree is not touched.
+"""Which file comes from the base and which from the judged commit, and the temporary folders made of them.
 
 What was agreed (plans, ledger, settings, missions) always comes from the base commit. What judges the work (tests,
-scripts named by agreed commands) comes from the base in one folder, and from the branch in another.
+scripts named by agreed commands) comes from the base in one folder, and from the branch in another. Everything is
+read from git objects; of the working tree, only installed environments and agreed outputs that git ignores are used.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
+import tempfile
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
@@ -17,19 +18,19 @@ from typing import Any, Literal, NamedTuple
 from donewhen.config.agent_runtimes import PROJECT_HOOK_FILES
 from donewhen.config.loader import CONFIG_FILE, PROJECT_FILE
 from donewhen.config.state_folder import FOLDER
-from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.git import CommittedFile, git
+from donewhen.foundation.errors import ConfigError, DonewhenError
+from donewhen.foundation.git import CommittedFile
 from donewhen.jobs.contract.inputs import is_plan
 from donewhen.jobs.evidence.test_config import hash_test_config
-from donewhen.jobs.evidence.tree_diff import git_blob_hash, resolve_commit
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.jobs.verifying.base_branch import Base, BaseError
 from donewhen.jobs.verifying.judging_files import JudgingFiles
+from donewhen.jobs.verifying.laying_out import init_repository, write_files
 
 ChangeKind = Literal["changed", "removed", "added"]
+Files = dict[str, CommittedFile]
+"""The files of a folder by name. Where a file and a folder have the same name, the later entry wins."""
 
-_CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", FOLDER, ".git"})
-_BATCH = 200
 _TEST_CONFIG_FILES = (PROJECT_FILE, "tox.ini", "setup.cfg")
 
 
@@ -40,86 +41,82 @@ class ChangedJudgingFile(NamedTuple):
     kind: ChangeKind
 
 
-def write_contract_folder(base: Base, workspace: Workspace, folder: Path) -> Workspace:
-    """Write only the contract of the base."""
-    _write_base(base, folder, [name for name in base.files if _is_contract(base, name)])
+def branch_files(base: Base, contract: Workspace) -> Files:
+    """The files of the judged commit including its tests, with the base's contract. Files that the branch did not
+    change are those of the base, as after a merge."""
+    files = {name: file for name, file in base.work.items() if not _is_compiled(name)}
+    for name in sorted({*base.files, *base.forked}) if base.is_behind else ():
+        before, now = base.forked.get(name), base.files.get(name)
+        if now != before and base.work.get(name) == before:
+            _put(files, name, now)
+    missions = _missions_folder(base, contract)
+    agreed = {name for name in (*files, *base.files) if _is_contract(base, name) or f"{name}/".startswith(missions)}
+    agreed |= {*_files_of_settings(base, contract)}
     for name in _settings_files(base, PROJECT_FILE):
-        _write_base(base, folder, [name] if name in base.files else [])
-    tree = _workspace_in(base, workspace, folder)
-    _write_base(base, folder, _files_of_settings(base, tree))
-    return tree
+        if _donewhen_table(base.content(name)) != _donewhen_table(base.content_of(files.get(name))):
+            agreed.add(name)
+    for name in sorted(agreed):
+        _put(files, name, base.files.get(name))
+    return files
 
 
-def write_work_folder(
-    base: Base,
-    workspace: Workspace,
-    folder: Path,
-    judges: JudgingFiles,
-) -> tuple[Workspace, tuple[ChangedJudgingFile, ...]]:
-    """Write the branch's work with the base's contract and judging files; return which of these the branch changed."""
-    work = write_branch_folder(base, workspace, folder, judges)
+def work_files(base: Base, contract: Workspace, judges: JudgingFiles) -> tuple[Files, tuple[ChangedJudgingFile, ...]]:
+    """The same with the base's judging files; and which of these the branch changed."""
+    files = branch_files(base, contract)
     changed: list[ChangedJudgingFile] = []
-    settings_files = {*_files_of_settings(base, work)}
+    settings_files = {*_files_of_settings(base, contract)}
     base_names = {name for name in base.files if judges.judges_on_base(name)}
-    branch_names = {name for name in _branch_files(base) if judges.judges(name)}
-    for name in sorted(base_names | branch_names):
+    for name in sorted(base_names | {name for name in files if judges.judges(name)}):
         if _is_contract(base, name) or name in settings_files:
             continue
-        if name not in base.files:
-            # The branch may add a test that an agreed command names.
-            if name not in judges.named:
-                _remove(folder, name)
-                changed.append(ChangedJudgingFile(name, "added"))
-        elif not _is_same(folder, base.files[name]):
-            changed.append(ChangedJudgingFile(name, "changed" if os.path.lexists(folder / name) else "removed"))
-            _write_base(base, folder, [name])
-    changed += _restore_test_config(base, folder, judges.is_work)
-    return work, tuple(changed)
+        agreed, found = base.files.get(name), files.get(name)
+        # The branch may add a test that an agreed command names.
+        if found == agreed or (agreed is None and name in judges.named):
+            continue
+        changed.append(ChangedJudgingFile(name, _kind_of(agreed, found)))
+        _put(files, name, agreed)
+    changed += _restore_test_config(base, files, judges.is_work)
+    return files, tuple(changed)
 
 
-def write_branch_folder(
-    base: Base, workspace: Workspace, folder: Path, judges: JudgingFiles | None = None
-) -> Workspace:
-    """Write the branch's work including its tests, with the base's contract. With ``judges``, ignored files that
-    configure the tests are left out."""
-    _init_repository(base, folder, resolve_commit(base.top) or base.commit)
-    for name in _branch_files(base):
-        if not _is_contract(base, name) and not _is_compiled(name):
-            _copy_file(base.top / name, folder, name)
-    _merge_base(base, folder)
-    _write_base(base, folder, [name for name in base.files if _is_contract(base, name)])
-    for name in _settings_files(base, PROJECT_FILE):
-        if _donewhen_table(base.content(name)) != _donewhen_table(_read(folder / name)):
-            _remove(folder, name)
-            _write_base(base, folder, [name] if name in base.files else [])
-    tree = _workspace_in(base, workspace, folder)
-    for name in _files_of_settings(base, tree):
-        _remove(folder, name)
-        _write_base(base, folder, [name] if name in base.files else [])
-    missions = f"{base.inside}{PurePosixPath(tree.settings().judge.missions)}/"
-    _remove(folder, missions.rstrip("/"))
-    _write_base(base, folder, [name for name in base.files if name.startswith(missions)])
-    _link_ignored(base, folder, judges)
+def write_contract_folder(base: Base, workspace: Workspace, folder: Path) -> Workspace:
+    """Write only the contract of the base."""
+    names = [name for name in base.files if _is_contract(base, name)]
+    names += [name for name in _settings_files(base, PROJECT_FILE) if name in base.files]
+    write_files(base, folder, [base.files[name] for name in names])
+    tree = project_in(base, workspace, folder)
+    _require_jobs(base, tree)
+    write_files(base, folder, [base.files[name] for name in _files_of_settings(base, tree) if name in base.files])
     return tree
 
 
-def write_base_folder(base: Base, workspace: Workspace, folder: Path, judges: JudgingFiles) -> Workspace:
-    """Write the base itself, with links to what is installed in the working tree."""
-    _init_repository(base, folder, base.commit)
-    _write_base(base, folder, list(base.files))
-    tree = _workspace_in(base, workspace, folder)
-    _link_ignored(base, folder, judges)
+def write_claim_folder(base: Base, workspace: Workspace, folder: Path) -> Workspace:
+    """Write contract and record as the judged commit has them, to compare them with the base's. They may be broken."""
+    init_repository(base, folder, base.head)
+    names = {name for name in base.work if _is_contract(base, name)} | {*_settings_files(base, PROJECT_FILE)}
+    write_files(base, folder, [base.work[name] for name in names if name in base.work])
+    tree = project_in(base, workspace, folder)
+    tree.root.mkdir(parents=True, exist_ok=True)
+    with suppress(ConfigError):
+        claimed = base._replace(files=base.work)
+        more = _files_of_settings(claimed, tree)
+        write_files(base, folder, [base.work[name] for name in more if name in base.work])
     return tree
 
 
-def _merge_base(base: Base, folder: Path) -> None:
-    """Apply changes of the base since the fork point to files that the branch did not change, as a merge would."""
-    for name in {*base.files, *base.forked} if base.is_behind else ():
-        now, before = base.files.get(name), base.forked.get(name)
-        untouched = _is_same(folder, before) if before is not None else not os.path.lexists(folder / name)
-        if now != before and untouched and not _is_contract(base, name):
-            _remove(folder, name)
-            _write_base(base, folder, [name])
+def project_in(base: Base, workspace: Workspace, folder: Path) -> Workspace:
+    """The project in a folder with files of a commit. Files that the branch adds don't change its form."""
+    return Workspace(Path(os.path.realpath(folder / base.inside)), base.form, workspace.clock)
+
+
+def _put(files: Files, name: str, file: CommittedFile | None) -> None:
+    files.pop(name, None)
+    if file is not None:
+        files[name] = file
+
+
+def _kind_of(agreed: CommittedFile | None, found: CommittedFile | None) -> ChangeKind:
+    return "added" if agreed is None else "changed" if found is not None else "removed"
 
 
 def _is_contract(base: Base, name: str) -> bool:
@@ -156,141 +153,39 @@ def _files_of_settings(base: Base, workspace: Workspace) -> list[str]:
     baselines = [
         guard.tests.baseline for guard in guards if guard.tests is not None and guard.tests.baseline is not None
     ]
-    missions = f"{base.inside}{PurePosixPath(settings.judge.missions)}/"
+    missions = _missions_folder(base, workspace)
     return [f"{prefix}{baseline}" for baseline in baselines] + [
         name for name in base.files if name.startswith(missions)
     ]
+
+
+def _missions_folder(base: Base, workspace: Workspace) -> str:
+    return f"{base.inside}{PurePosixPath(workspace.settings().judge.missions)}/"
 
 
 def _repository_root(base: Base, workspace: Workspace) -> Path:
     return workspace.root.joinpath(*[".."] * base.inside.count("/"))
 
 
-def _restore_test_config(base: Base, folder: Path, is_work: Callable[[str], bool]) -> Iterator[ChangedJudgingFile]:
+def _restore_test_config(base: Base, files: Files, is_work: Callable[[str], bool]) -> Iterator[ChangedJudgingFile]:
     """Restore files whose test configuration differs from the base, and yield them."""
-    for name in sorted({*base.files, *_branch_files(base)}):
-        if name.rpartition("/")[2] not in _TEST_CONFIG_FILES or is_work(name):
+    for name in sorted({*base.files, *files}):
+        agreed, found = base.files.get(name), files.get(name)
+        if name.rpartition("/")[2] not in _TEST_CONFIG_FILES or is_work(name) or found == agreed:
             continue
-        now = hash_test_config(folder / name) if (folder / name).is_file() else None
-        base_copy = folder / ".git" / "donewhen" / PurePosixPath(name).name
-        base_copy.parent.mkdir(exist_ok=True)
-        base_copy.write_bytes(base.content(name) or b"")
-        if now == hash_test_config(base_copy):
-            continue
-        yield ChangedJudgingFile(
-            name, "added" if name not in base.files else "changed" if (folder / name).exists() else "removed"
-        )
-        _remove(folder, name)
-        _write_base(base, folder, [name] if name in base.files else [])
+        if _test_config(base, found) != _test_config(base, agreed):
+            yield ChangedJudgingFile(name, _kind_of(agreed, found))
+            _put(files, name, agreed)
 
 
-def _branch_files(base: Base) -> list[str]:
-    """The tracked files that exist in the working tree."""
-    listed = git(base.top, "ls-files", "-z", "--recurse-submodules") or b""
-    names = dict.fromkeys(os.fsdecode(raw) for raw in listed.split(b"\0") if raw)
-    return [name for name in names if os.path.lexists(base.top / name)]
-
-
-def _link_ignored(base: Base, folder: Path, judges: JudgingFiles | None) -> None:
-    """Link ignored files such as environments and build results; caches are left out."""
-    listed = git(base.top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory") or b""
-    for raw in listed.split(b"\0"):
-        name = os.fsdecode(raw).rstrip("/")
-        parts = name.split("/")
-        if not name or _CACHES.intersection(parts) or _is_compiled(name) or os.path.lexists(folder / name):
-            continue
-        if judges is not None and judges.steers(name):
-            continue
-        _clear_path(folder, name)
-        (folder / name).symlink_to(base.top / name)
-
-
-def _init_repository(base: Base, folder: Path, head: str) -> None:
-    """Create a repository that shares the objects of the original, so that git gives the same answers."""
-    kind = (git(base.top, "rev-parse", "--show-object-format") or b"sha1").decode().strip()
-    shared = git(base.top, "rev-parse", "--path-format=absolute", "--git-path", "objects")
-    shallow = git(base.top, "rev-parse", "--path-format=absolute", "--git-path", "shallow")
-    initialised = git(folder, "init", "--quiet", "--template=", f"--object-format={kind}", ".")
-    if initialised is None or shared is None:
-        raise BaseError("git can't create a temporary repository.", where=str(folder), next_step="git --version")
-    (folder / ".git" / "objects" / "info").mkdir(exist_ok=True)
-    (folder / ".git" / "objects" / "info" / "alternates").write_bytes(shared)
-    if shallow is not None and (old := Path(os.fsdecode(shallow.rstrip(b"\n")))).is_file():
-        shutil.copyfile(old, folder / ".git" / "shallow")
-    git(folder, "update-ref", "--no-deref", "HEAD", head)
-    git(folder, "read-tree", head)
-
-
-def _write_base(base: Base, folder: Path, names: Sequence[str]) -> None:
-    files = [base.files[name] for name in names if name in base.files]
-    # In batches, because the contents are held in memory.
-    for batch in (files[start : start + _BATCH] for start in range(0, len(files), _BATCH)):
-        contents = list(base.contents(batch))
-        if len(contents) != len(batch):
-            raise BaseError(f"git can't read the files of {base.ref}.", where=str(base.top), next_step="git fsck")
-        for file, content in zip(batch, contents, strict=True):
-            path = _clear_path(folder, file.name)
-            if file.mode == "120000":
-                path.symlink_to(os.fsdecode(content))
-            else:
-                path.write_bytes(content)
-                path.chmod(0o755 if file.mode == "100755" else 0o644)
-
-
-def _copy_file(source: Path, folder: Path, name: str) -> None:
-    path = _clear_path(folder, name)
-    if source.is_symlink():
-        path.symlink_to(os.readlink(source))  # noqa: PTH115
-    elif source.is_file():
-        shutil.copy2(source, path)
-
-
-def _clear_path(folder: Path, name: str) -> Path:
-    """Return the path of a new file. Links and files on the way are replaced by folders, since links could lead out."""
-    place = folder
-    for part in name.split("/")[:-1]:
-        place = place / part
-        if place.is_symlink() or not place.is_dir():
-            place.unlink(missing_ok=True)
-            place.mkdir()
-    _remove(folder, name)
-    return folder / name
-
-
-def _remove(folder: Path, name: str) -> None:
-    place = folder
-    for part in name.split("/")[:-1]:
-        place = place / part
-        if place.is_symlink():
-            return
-    path = folder / name
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        with suppress(FileNotFoundError, NotADirectoryError):
-            path.unlink()
-
-
-def _is_same(folder: Path, file: CommittedFile) -> bool:
-    """Whether a file has the content of the commit; a file below a linked folder does not count."""
-    path = folder / file.name
-    if any(parent.is_symlink() for parent in path.parents if parent.is_relative_to(folder)):
-        return False
-    if path.is_symlink() or file.mode == "120000":
-        link = os.fsencode(os.readlink(path)) if path.is_symlink() else None  # noqa: PTH115
-        return file.mode == "120000" and git_blob_hash(link, file.blob) == file.blob
-    content = _read(path)
-    if content is None or (file.mode == "100755") != bool(path.stat().st_mode & 0o100):
-        return False
-    # Git may convert line ends when it checks out a text file.
-    return file.blob in (git_blob_hash(content, file.blob), git_blob_hash(content.replace(b"\r\n", b"\n"), file.blob))
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return None if path.is_symlink() else path.read_bytes()
-    except OSError:
-        return None
+def _test_config(base: Base, file: CommittedFile | None) -> str | None:
+    if file is None or file.mode == "120000":
+        # A link could lead to other settings; it is never the same as a file.
+        return None if file is None else f"link {file.blob}"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / PurePosixPath(file.name).name
+        path.write_bytes(base.content_of(file) or b"")
+        return hash_test_config(path)
 
 
 def _donewhen_table(raw: bytes | None) -> Any:
@@ -304,13 +199,10 @@ def _donewhen_table(raw: bytes | None) -> Any:
     return tools.get("donewhen") if isinstance(tools, dict) else None
 
 
-def _workspace_in(base: Base, workspace: Workspace, folder: Path) -> Workspace:
-    root = Path(os.path.realpath(folder / base.inside))
+def _require_jobs(base: Base, tree: Workspace) -> None:
     try:
-        found_workspace = find_workspace(root, clock=workspace.clock)
+        found_workspace = find_workspace(tree.root)
     except DonewhenError as error:
         raise BaseError(f"There are no jobs on {base.ref}: {error.message}") from error
-    if found_workspace.root != root:
+    if found_workspace.root != tree.root:
         raise BaseError(f"There are no jobs on {base.ref} in this folder.", where=base.inside.rstrip("/"))
-    # Files that the branch adds must not change the form of the workspace.
-    return Workspace(root, base.form, workspace.clock)

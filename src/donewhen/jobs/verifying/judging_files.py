@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from donewhen.config.loader import PROJECT_FILE
 from donewhen.foundation.errors import ConfigError
-from donewhen.jobs.contract.inputs import locate_path
 from donewhen.jobs.evidence.requirements import requirements_of
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.verifying.base_branch import Base
+from donewhen.jobs.verifying.work_outputs import in_repository, outputs_of
 
 # Files that a program reads by default and requires.
 _REQUIRED_FILES: dict[str, tuple[str, ...]] = {
@@ -118,36 +118,47 @@ def judging_files_of(
     base: Base, contract: Workspace, jobs: Collection[Job], open_jobs: Collection[Job]
 ) -> JudgingFiles:
     """Return the files that judge these jobs. Outputs of ``open_jobs`` are work."""
-    named: set[str] = set()
+    checks = [(job, requirement.check) for job in jobs for requirement in requirements_of(job)]
+    schemas: set[str] = set()
+    for job, check in checks:
+        if check.schema is not None:
+            with suppress(ConfigError):
+                schemas.add(in_repository(base, contract, job, check.schema))
+    patterns = contract.settings().verify.from_base
+    outputs = outputs_of(base, contract, open_jobs)
+    return files_that_judge(base, [check.argv for _, check in checks], patterns, schemas, outputs.has)
+
+
+def files_that_judge(
+    base: Base,
+    commands: Iterable[tuple[str, ...]],
+    patterns: tuple[str, ...],
+    others: Collection[str] = (),
+    is_work: Callable[[str], bool] = lambda _: False,
+) -> JudgingFiles:
+    """Return the files that these commands name or read, that match the patterns, and ``others``."""
+    named: set[str] = {*others}
     read: set[str] = set()
     folders: set[str] = set()
-    for job in jobs:
-        for requirement in requirements_of(job):
-            argv = requirement.check.argv
-            paths = [path for word in argv for path in _paths_in(word)]
-            named |= {_in_base(base, path) for path in paths}
-            programs = {PurePosixPath(word).name for word in argv} | {part for word in argv for part in word.split()}
-            for folder in ("", *(f"{path}/" for path in paths)):
-                named |= {
-                    _in_base(base, f"{folder}{file}")
-                    for program in programs
-                    for file in _REQUIRED_FILES.get(program, ())
-                }
-                read |= {
-                    _in_base(base, f"{folder}{file}") for program in programs for file in _CONFIG_FILES.get(program, ())
-                }
-            folders |= set(_environment_folders(argv))
-            if (module := _python_module(argv)) is not None:
-                read |= {_in_base(base, f"{module}.py"), _in_base(base, f"{module}/__main__.py")}
-            if requirement.check.schema is not None:
-                with suppress(ConfigError):
-                    named.add(in_repository(base, contract, job, requirement.check.schema))
+    for argv in commands:
+        paths = [path for word in argv for path in _paths_in(word)]
+        named |= {_in_base(base, path) for path in paths}
+        programs = {PurePosixPath(word).name for word in argv} | {part for word in argv for part in word.split()}
+        for folder in ("", *(f"{path}/" for path in paths)):
+            named |= {
+                _in_base(base, f"{folder}{file}") for program in programs for file in _REQUIRED_FILES.get(program, ())
+            }
+            read |= {
+                _in_base(base, f"{folder}{file}") for program in programs for file in _CONFIG_FILES.get(program, ())
+            }
+        folders |= set(_environment_folders(argv))
+        if (module := _python_module(argv)) is not None:
+            read |= {_in_base(base, f"{module}.py"), _in_base(base, f"{module}/__main__.py")}
     installed = (*_INSTALLED, *sorted(folders))
     # Programs of an environment are named by commands, too, but the branch must not add them.
     named = {name for name in named if not any(matches(base, name, pattern) for pattern in installed)}
-    patterns = (*contract.settings().verify.from_base, *_FRAMEWORKS, *installed)
-    results = _agreed_results(base, contract, open_jobs)
-    return JudgingFiles(base, _repository_names(named), _repository_names(read), patterns, results)
+    every = (*patterns, *_FRAMEWORKS, *installed)
+    return JudgingFiles(base, _repository_names(named), _repository_names(read), every, is_work)
 
 
 def matches(base: Base, name: str, pattern: str) -> bool:
@@ -159,28 +170,6 @@ def matches(base: Base, name: str, pattern: str) -> bool:
     if pattern.endswith("/"):
         return any(fnmatchcase(part, pattern[:-1]) for part in parts[:-1])
     return fnmatchcase(parts[-1], pattern)
-
-
-def _agreed_results(base: Base, tree: Workspace, jobs: Collection[Job]) -> Callable[[str], bool]:
-    patterns: list[list[str]] = []
-    for job in jobs:
-        for output in job.outputs:
-            with suppress(ConfigError):
-                patterns.append(in_repository(base, tree, job, output).split("/"))
-    return lambda name: any(_matches_output(name.split("/"), pattern) for pattern in patterns)
-
-
-def _matches_output(name: list[str], pattern: list[str]) -> bool:
-    """Whether a file matches an output pattern or is below it. ``*`` does not cross folders; ``**`` does."""
-    if not pattern:
-        return True
-    if pattern[0] == "**":
-        return any(_matches_output(name[skipped:], pattern[1:]) for skipped in range(len(name)))
-    return (
-        bool(name)
-        and (name[0] == pattern[0] or fnmatchcase(name[0], pattern[0]))
-        and _matches_output(name[1:], pattern[1:])
-    )
 
 
 def _paths_in(word: str) -> Iterator[str]:
@@ -212,8 +201,3 @@ def _repository_names(names: Collection[str]) -> frozenset[str]:
 
 def _in_base(base: Base, name: str) -> str:
     return os.path.normpath(f"{base.inside}{name}")
-
-
-def in_repository(base: Base, tree: Workspace, job: Job, path: str) -> str:
-    """Convert a path of a plan file to a name in the repository."""
-    return f"{base.inside}{tree.where(locate_path(tree, job, path, 'outputs'))}"

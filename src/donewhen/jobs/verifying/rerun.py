@@ -32,7 +32,7 @@ from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.writing import operation, writing
 from donewhen.jobs.verifying.base_branch import Base
-from donewhen.jobs.verifying.judging_files import in_repository
+from donewhen.jobs.verifying.work_outputs import in_repository
 
 Memory = dict[str, Mapping[str, Any]]
 """Cached command results in this folder, keyed by everything that they depend on."""

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from donewhen.config.settings import Settings
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.validity import DependencyFact
@@ -16,30 +17,39 @@ from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.verifying.base_branch import Base, base_of, count_untracked, is_shallow
+from donewhen.jobs.verifying.base_branch import Base, base_of, is_shallow
 from donewhen.jobs.verifying.branch_changes import claim_of, project_reasons, record_reasons
 from donewhen.jobs.verifying.cases import CaseReason, JobCases, Verification, VerificationCase
 from donewhen.jobs.verifying.checkouts import (
     ChangedJudgingFile,
-    write_base_folder,
-    write_branch_folder,
+    branch_files,
+    work_files,
+    write_claim_folder,
     write_contract_folder,
-    write_work_folder,
 )
 from donewhen.jobs.verifying.job_cases import AgreedJob, OnProgress, RunTree, case_from_reasons, job_cases
 from donewhen.jobs.verifying.judging_files import judging_files_of
+from donewhen.jobs.verifying.rooms import Room, make_room, room_notes
+from donewhen.jobs.verifying.work_outputs import WorkOutputs, outputs_of
 
 
 def verify_branch(
-    branch: Workspace, ref: str, *, jobs: Sequence[str] = (), on_progress: OnProgress = lambda _: None
+    live: Workspace,
+    ref: str,
+    *,
+    commit: str = "HEAD",
+    jobs: Sequence[str] = (),
+    on_progress: OnProgress = lambda _: None,
 ) -> Verification:
-    """Run the contract of ``ref`` again on the branch's work: for every job that the branch claims is done, or for the
-    given jobs and their dependencies. Nothing in the working tree is written."""
-    base = base_of(branch, ref)
+    """Run the contract of ``ref`` again on the work in ``commit``: for every job that it claims is done, or for the
+    given jobs and their dependencies. The working tree is neither judged nor written."""
+    base = base_of(live, ref, commit)
     with tempfile.TemporaryDirectory(prefix="donewhen-verify-", ignore_cleanup_errors=True) as folder:
         place = Path(os.path.realpath(folder))
         on_progress("the contract")
-        contract = write_contract_folder(base, branch, _make_folder(place / "contract"))
+        contract = write_contract_folder(base, live, _make_folder(place / "contract"))
+        agreed_settings = contract.settings()
+        branch = write_claim_folder(base, live, _make_folder(place / "claim"))
         project = contract.project()
         project_file = contract.where(contract.project_file)
         seal = project_seal(contract, project)
@@ -51,14 +61,16 @@ def verify_branch(
             _contract_case(base, branch, contract, seal, _contract_at_fork(base, branch, place)),
             _record_case(base, branch),
         ]
-        trees, changed = _trees(base, branch, contract, [agreed[name] for name in chosen], place)
+        trees, changed, room = _trees(base, live, contract, [agreed[name] for name in chosen], place)
         cases += _judging_case(base, changed)
         verified = dict(_verify_jobs(base, branch, policy, trees, agreed, chosen, on_progress))
         rest = [_not_claimed(base, job, asked_for=not jobs) for name, job in agreed.items() if name not in verified]
         every = (*verified.values(), *rest, *unreadable, *_new_jobs(branch, agreed))
     if not any(cases_of_job.claimed for cases_of_job in every):
         cases.append(case_from_reasons("something is verified", "project", [_nothing_verified(base)]))
-    return Verification(ref, base.commit, tuple(cases), every, tuple(_notes(base, changed)), base.inside, project_file)
+    found = Verification(ref, base.commit, tuple(cases), every, (), base.inside, project_file, base.head)
+    notes = (*_notes(base, changed), *room_notes(base, room, passed=found.passed), *_obsolete_settings(agreed_settings))
+    return found._replace(notes=notes)
 
 
 def _agreed_jobs(
@@ -115,19 +127,22 @@ def _job_id(contract: Workspace, name: str) -> str:
 
 
 def _trees(
-    base: Base, branch: Workspace, contract: Workspace, chosen: Sequence[AgreedJob], place: Path
-) -> tuple[list[RunTree], tuple[ChangedJudgingFile, ...]]:
+    base: Base, live: Workspace, contract: Workspace, chosen: Sequence[AgreedJob], place: Path
+) -> tuple[list[RunTree], tuple[ChangedJudgingFile, ...], Room | None]:
     if not chosen:
-        return [], ()
+        return [], (), None
     open_jobs = [agreed_job.job for agreed_job in chosen if not agreed_job.done]
     judges = judging_files_of(base, contract, [agreed_job.job for agreed_job in chosen], open_jobs)
-    before = RunTree(write_base_folder(base, branch, _make_folder(place / "base"), judges), f"On {base.ref}: ", {})
-    strict, changed = write_work_folder(base, branch, _make_folder(place / "strict"), judges)
+    outputs = outputs_of(base, contract, [agreed_job.job for agreed_job in chosen])
+    before = make_room(base, live, _make_folder(place / "base"), base.files, judges, WorkOutputs())
+    trees = [RunTree(before.workspace, f"On {base.ref}: ", {})]
+    files, changed = work_files(base, contract, judges)
+    strict = make_room(base, live, _make_folder(place / "strict"), files, judges, outputs)
     if not changed:
-        return [before, RunTree(strict, "", {})], ()
-    own = write_branch_folder(base, branch, _make_folder(place / "own"))
-    labels = (f"With the tests of {base.ref}: ", "With the branch's own tests: ")
-    return [before, RunTree(strict, labels[0], {}), RunTree(own, labels[1], {})], changed
+        return [*trees, RunTree(strict.workspace, "", {})], (), strict
+    own = make_room(base, live, _make_folder(place / "own"), branch_files(base, contract), judges, outputs)
+    trees.append(RunTree(strict.workspace, f"With the tests of {base.ref}: ", {}))
+    return [*trees, RunTree(own.workspace, "With the branch's own tests: ", {})], changed, own
 
 
 def _verify_jobs(
@@ -267,12 +282,18 @@ def _notes(base: Base, changed: Sequence[ChangedJudgingFile]) -> Iterator[CaseRe
     elif base.is_behind:
         message = f"The branch lacks commits of {base.ref}; files that it did not change were taken from there."
         yield CaseReason(FindingCode.GIT, message, "", f"git merge {base.ref}")
-    if count := count_untracked(base):
-        yield CaseReason(FindingCode.GIT, f"{count} untracked file(s) were not verified.", "", "git add")
     for file in changed:
         if file.kind != "removed":
             message = f"{file.name} was {file.kind} on the branch; the work was also judged without that change."
             yield CaseReason(FindingCode.JUDGING_CHANGED, message, file.name.removeprefix(base.inside))
+
+
+def _obsolete_settings(settings: Settings) -> Iterator[CaseReason]:
+    if "verify.from_base" in settings.given:
+        message = "verify.from_base is obsolete. Its patterns are added to the default and never replace it."
+        where = settings.source.name if settings.source is not None else ""
+        next_step = "Remove it once every job has a work area: everything outside of it is taken from the base branch."
+        yield CaseReason(FindingCode.SETTING_OBSOLETE, message, where, next_step)
 
 
 def _nothing_verified(base: Base) -> CaseReason:

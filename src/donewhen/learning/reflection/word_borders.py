@@ -16,7 +16,7 @@ _UNSPACED = frozenset(
 )
 """Scripts without spaces between words, and Korean, whose particles follow a word without a space."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
-_DASH = re.compile(r"[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]")
+_DASH = re.compile(r"[\u2010-\u2015\u2212\u30fc\ufe58\ufe63\uff0d]")
 
 _LOOKALIKES = str.maketrans(
     "АВЕЅІЈКМНОРСТУХҮԚԜӀаеѕіјорсухһԛԝӏүΑΒΕΖΗΙΚΜΝΟΡΤΥΧοανικρυχıɑɡ",

@@ -19,7 +19,7 @@ from donewhen.learning.reflection.word_borders import CJK, spaced_words
 
 Polarity = Literal["pass", "fail", "both", "none"]
 
-_NUMBER_PUNCTUATION = re.compile(r"(?<=\d)[.,:/-](?=\d)|(?<!\w)-(?=\d)|(?<![=-])[<>≤≥](?=\W*\d)")
+_NUMBER_PUNCTUATION = re.compile(r"(?<=\d)[.,:/-](?=\d)|(?<!\w)-(?=\d)|(?<![=-])[<>≤≥](?=\W*\d)|!(?==)|≠")
 _VERDICT = "verdictword"
 
 
@@ -167,5 +167,5 @@ def content_words(text: str, language: Language) -> tuple[str, ...]:
 
 def fixed_parts(text: str) -> tuple[str, ...]:
     """The numbers and quoted words of a rule; rules that differ in these are different rules."""
-    numbers = re.findall(r"(?:[<>≤≥]=?\s*)?-?\d+(?:[.,]\d+)*", QUOTED.sub(" ", text))
+    numbers = re.findall(r"(?:(?:[<>≤≥]=?|!=|≠)\s*)?-?\d+(?:[.,]\d+)*", QUOTED.sub(" ", text))
     return (*QUOTED.findall(text), *("".join(number.split()) for number in numbers))

@@ -1,17 +1,19 @@
 """Runs at the start of Python programs in a room: editable installations take the room instead of the project's folder.
 
-Reads `map.json` beside it. Standard library of any Python 3; donewhen may not be installed there.
+Reads `map.txt` beside it: a folder, and on the next line the one to use instead. Standard library of any Python 3;
+donewhen may not be installed there.
 """
 
-import json
 import os
 import sys
 
 
 def _use_room() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
-    with open(os.path.join(here, "map.json"), encoding="utf-8") as file:
-        pairs = json.load(file)
+    # Imports nothing else: a module that is imported here would not be found in the project later.
+    with open(os.path.join(here, "map.txt"), encoding="utf-8", errors="surrogateescape") as file:
+        lines = file.read().split("\n")
+    pairs = list(zip(lines[::2], lines[1::2]))  # noqa: B905 - Python 3.8
 
     def moved(path: str) -> str:
         for old, new in pairs:
@@ -32,14 +34,14 @@ def _use_room() -> None:
 
 def _run_other() -> None:
     """Run the module of this name that would have been run otherwise."""
-    import importlib.machinery
-    import importlib.util
-
-    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
-    if spec is not None and spec.loader is not None:
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["sitecustomize"] = module
-        spec.loader.exec_module(module)
+    before = sys.modules.pop("sitecustomize", None)
+    try:
+        __import__("sitecustomize")
+    except ImportError as error:
+        if error.name != "sitecustomize":
+            raise
+        if before is not None:
+            sys.modules["sitecustomize"] = before
 
 
 _use_room()
