@@ -205,7 +205,6 @@ def test_node_and_npm_read_the_agreed_files(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop", NPM)
     bench.write("node_modules/limits/index.js", "exports.sum = 3\n")
     job = bench.job(
-        "The tests pass\n  check: run node --test test/",
         "npm agrees\n  check: run npm run --silent check",
         outputs=["/src/price.js"],
         work=["/src/**", "/test/**", "/scripts/**"],
@@ -215,11 +214,7 @@ def test_node_and_npm_read_the_agreed_files(tmp_path: Path) -> None:
         "another script": {"package.json": NPM["package.json"].replace("node ", "true ")},
         "the script": {"scripts/check.js": "\n"},
         "a package nearer to the script": {"scripts/node_modules/limits/index.js": "process.exit(0)\n"},
-        "a package nearer to the tests": {
-            "test/node_modules/x/index.js": "",
-            "test/package.json": '{"type": "module"}',
-        },
-        "settings beside the work": {"src/package.json": '{"main": "x.js"}', "test/price.test.js": ""},
+        "settings beside the work": {"src/package.json": '{"type": "module"}', "scripts/package.json": "{}"},
     }
     for name, changes in tricks.items():
         bench.write("src/price.js", "exports.total = () => 0 // done\n")
