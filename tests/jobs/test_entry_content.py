@@ -12,6 +12,8 @@ from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.jobs.ledger.entries import FORMAT, Actor, Entry, EventKind, first_link, verify_chain
 from donewhen.jobs.ledger.entry_content import (
     CONTENTS,
+    ChangesAccepted,
+    ChangesRefused,
     CommandRun,
     Completed,
     Decided,
@@ -124,6 +126,8 @@ def test_fields_that_are_not_known_are_kept_in_the_data_and_do_no_harm(ledger: L
         ("decided", {"decision": "sign_off", "value": {"text": "It works"}}, SignedOff),
         ("decided", {"decision": "dispute", "value": {"criteria": ["AC-1"]}}, Disputed),
         ("decided", {"decision": "accept_guidance", "value": {"step": 2}}, GuidanceAccepted),
+        ("decided", {"decision": "accept_changes", "value": {"files": {"a": "b"}}}, ChangesAccepted),
+        ("decided", {"decision": "refuse_changes", "value": {"files": {"a": "b"}}}, ChangesRefused),
         ("decided", {"decision": "reviewed", "value": {"verdict": "pass"}}, Reviewed),
     ],
 )

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -33,7 +34,9 @@ from donewhen.testing import make_context
 from donewhen_kit import git_command, run_main
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
+from changes_kit import PRICE, shop_with
 from job_states_kit import ADA, KINDS, Kind, Stage
 
 Words = tuple[str, str | None, str]
@@ -157,12 +160,35 @@ def test_the_plan_and_the_tracker_end_with_the_same_next_step(project: Project, 
     assert cells[job.id] == note
 
 
-def page_of(project: Project, job: Job) -> Words:
-    """What the page of a job says."""
+def test_notes_are_shown_by_everything_that_shows_the_gates(tmp_path: Path) -> None:
+    shop = shop_with(tmp_path / "shop")
+    shop.write("src/shop/price.py", PRICE.format(result="4"))
+    shop.write("README.md", "Changed.\n")
+    note = "README.md changed outside the work area; the checks pass without it"
+    stage = SimpleNamespace(root=shop.root, workspace=shop.workspace)
+    project = Project(cast("Stage", stage), {})
+    assert project.data("run", shop.id)["runs"]
+    assert shop.view.notes == (note,)
+    assert f"  note: {note}" in project.cli("why", shop.id).splitlines()
+    assert project.data("why", shop.id)["notes"] == [note]
+    assert f"  note: {note}" in project.cli("next", shop.id).splitlines()
+    assert project.data("next", shop.id)["notes"] == [note]
+    assert project.tool("show_job", job=shop.id)["notes"] == [note]
+    assert project.tool("check_job", job=shop.id)["notes"] == [note]
+    assert f"Note: {note}." in page_text_of(project, shop.job)
+    assert project.data("complete", shop.id)["evaluation"]["notes"] == [note]
+
+
+def page_text_of(project: Project, job: Job) -> str:
     pytest.importorskip("jinja2")
     from donewhen.web.job_page import job_page
 
-    text = _rendered(project, job_page, job=job.id)
+    return _rendered(project, job_page, job=job.id)
+
+
+def page_of(project: Project, job: Job) -> Words:
+    """What the page of a job says."""
+    text = page_text_of(project, job)
     if "<h2>Done</h2>" in text:
         return "done", None, "donewhen ready"
     found = re.search(

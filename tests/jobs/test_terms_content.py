@@ -202,7 +202,11 @@ def forged(data: dict[str, Any], previous: str) -> bytes:
         {**JOB, "stakes": "boundless"},
         {**JOB, "truth_mode": "lenient"},
         {**JOB, "schema": PROJECT_TERMS},
-        *({name: value for name, value in JOB.items() if name != left_out} for left_out in JOB if left_out not in ADDED_LATER),
+        *(
+            {name: value for name, value in JOB.items() if name != left_out}
+            for left_out in JOB
+            if left_out not in ADDED_LATER
+        ),
     ],
 )
 def test_terms_with_an_unknown_or_a_missing_field_are_not_believed(terms: dict[str, Any]) -> None:

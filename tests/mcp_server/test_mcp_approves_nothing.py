@@ -22,6 +22,7 @@ import donewhen.jobs.judge.missions
 import donewhen.jobs.judge.person_overrides
 import donewhen.jobs.ledger.approval
 import donewhen.jobs.ledger.signing
+import donewhen.jobs.lifecycle.accepting
 import donewhen.jobs.lifecycle.completion
 import donewhen.judging.labels
 import donewhen.review.verdicts
@@ -45,6 +46,8 @@ APPROVERS = (
     donewhen.jobs.gates.evidence_status.sign_off,
     donewhen.jobs.judge.missions.accept_guidance,
     donewhen.judging.labels.add_label,
+    donewhen.jobs.lifecycle.accepting.accept_changes,
+    donewhen.jobs.lifecycle.accepting.refuse_changes,
 )
 SMUGGLED: dict[str, Any] = {
     "by": {"name": "ada", "kind": "person"},
@@ -128,7 +131,12 @@ def test_the_same_search_finds_what_approves_behind_the_verbs_of_people(
 
 def test_the_same_search_finds_what_labels_and_overrules_behind_a_review() -> None:
     found = set(_reached(donewhen.review.verdicts.record_verdict))
-    assert {donewhen.jobs.judge.person_overrides.override_gate, donewhen.judging.labels.add_label} <= found
+    assert {
+        donewhen.jobs.judge.person_overrides.override_gate,
+        donewhen.judging.labels.add_label,
+        donewhen.jobs.lifecycle.accepting.accept_changes,
+        donewhen.jobs.lifecycle.accepting.refuse_changes,
+    } <= found
 
 
 def test_only_the_one_door_leads_to_done() -> None:

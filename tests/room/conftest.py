@@ -23,3 +23,9 @@ def _rooms_of_this_test(tmp_path_factory: pytest.TempPathFactory, monkeypatch: p
     folder = tmp_path_factory.mktemp("tmpdir")
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", None)
+
+
+@pytest.fixture
+def kept_rooms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rooms are kept for the next check, as those of large projects are."""
+    monkeypatch.setattr("donewhen.jobs.evidence.room_session._KEPT_FROM", 0)

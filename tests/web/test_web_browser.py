@@ -14,6 +14,10 @@ from typing import Any, NamedTuple
 import pytest
 from web_kit import BOT, Server, agree_to, eventually, path_of, shop
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
+
+from changes_kit import outside
+
 from browsers import CHROMIUM
 from donewhen.demo.example_mission import make_mission
 from donewhen.jobs.lifecycle.completion import complete
@@ -206,6 +210,25 @@ def test_a_queue_is_reviewed_with_keys_alone(tmp_path: Path, serve: Serve, look:
         page.wait_for_selector("text=Nothing to review")
         assert words_of_people(workspace, by_item[ids[2]]) == [("ada", "pass")]
         sight.nothing_wrong()
+
+
+def test_changed_files_are_accepted_with_a_key_of_their_own(tmp_path: Path, serve: Serve, look: Any) -> None:
+    held = outside(tmp_path / "shop")
+    server = serve(held.root, "--reviewer", "ada", person=True)
+    with look() as sight:
+        page = sight.page
+        signed_in(sight, server, "ada")
+        playwright.expect(page.locator(".added", has_text="+3")).to_be_visible()
+        assert_sentences(page.inner_text("main"))
+        until(page, "performance.now() > 500")
+        page.keyboard.press("p")
+        page.keyboard.press("f")
+        page.keyboard.press("a")
+        page.wait_for_selector("text=Nothing to review")
+        assert_sentences(page.inner_text("[role=status]"))
+        assert held.decisions == [("accept_changes", "", "person")]
+        sight.nothing_wrong()
+    assert held.complete().done
 
 
 def test_buttons_work_without_javascript(tmp_path: Path, serve: Serve, look: Any) -> None:

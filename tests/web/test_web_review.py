@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from web_kit import BOT, Got, Person, Server, agree_to, shop
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
+
+from changes_kit import PRICE, outside, shop_with
 
 from donewhen.demo.example_mission import make_mission
 from donewhen.jobs.ledger.entries import Entry
@@ -241,3 +246,58 @@ def test_how_far_judge_and_people_agree_is_drawn_with_the_alarm(tmp_path: Path, 
     page = server.get("/missions/tone").text
     assert_sentences(visible(page))
     assert "Now 0 % of 1" in page
+
+
+# Changed files
+
+
+def test_a_person_accepts_the_files_that_the_page_has_shown(tmp_path: Path, serve: Serve) -> None:
+    held = outside(tmp_path / "shop")
+    ada = serve(held.root, "--reviewer", "ada", person=True).signed_in("ada")
+    (item,) = held.items()
+    shown = ada.get(f"/review/{item.id}").text
+    assert "expected.txt" in shown and '<span class="added">+3</span>' in shown
+    assert given(ada, item.id, "pass", "It was wrong.").status == 303
+    assert held.decisions == [("accept_changes", "It was wrong.", "person")]
+    assert held.complete().done
+
+
+def test_a_person_refuses_them_with_a_reason(tmp_path: Path, serve: Serve) -> None:
+    held = outside(tmp_path / "shop")
+    ada = serve(held.root, "--reviewer", "ada", person=True).signed_in("ada")
+    (item,) = held.items()
+    assert given(ada, item.id, "fail", "Four is right.").status == 303
+    assert held.decisions == [("refuse_changes", "Four is right.", "person")]
+    assert "refused these changes: Four is right." in ada.get(f"/jobs/{held.id}").text
+
+
+def test_files_that_changed_after_they_were_shown_are_not_accepted(tmp_path: Path, serve: Serve) -> None:
+    held = outside(tmp_path / "shop")
+    ada = serve(held.root, "--reviewer", "ada", person=True).signed_in("ada")
+    (item,) = held.items()
+    fields = {**form_of(ada.get(f"/review/{item.id}")), "verdict": "pass"}
+    held.write("expected.txt", "3\n\n")
+    assert not held.complete().done
+    answer = ada.post(f"/review/{item.id}", fields)
+    assert answer.status == 404
+    assert_sentences(visible(answer.text))
+    assert held.decisions == []
+
+
+def test_whoever_has_not_signed_in_accepts_nothing(tmp_path: Path, serve: Serve) -> None:
+    held = outside(tmp_path / "shop")
+    server = serve(held.root)
+    (item,) = held.items()
+    assert '<form class="verdict-form"' not in server.get(f"/review/{item.id}").text
+    assert server.post(f"/review/{item.id}", {"verdict": "pass"}).status == 403
+    assert held.decisions == []
+
+
+def test_a_hostile_diff_is_only_text_on_the_page(tmp_path: Path, serve: Serve) -> None:
+    check = "import sys; sys.exit('3' not in open('expected.txt').read())"
+    held = shop_with(tmp_path / "shop", f'It is there\n  check: run {sys.executable} -c "{check}"')
+    held.write("src/shop/price.py", PRICE.format(result="1"))
+    held.write("expected.txt", "3</span></pre><script>alert(1)</script>\u202e\x1b[2J\n")
+    assert not held.complete().done
+    page = serve(held.root).get(f"/review/{held.items()[0].id}").text
+    assert '<span class="added">+3&lt;/span&gt;&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;</span>' in page

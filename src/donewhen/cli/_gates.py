@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from donewhen.cli._output import Finding, Output
@@ -28,6 +29,13 @@ def show_gates(output: Output, evaluation: Evaluation) -> None:
             output.say(f"      [{reason.code}] {reason.message}")
         if gate.next:
             output.say(f"      next: {gate.next}", dim=True)
+    show_notes(output, evaluation.notes)
+
+
+def show_notes(output: Output, notes: Sequence[str]) -> None:
+    """Print what is worth knowing and closes no gate."""
+    for note in notes:
+        output.say(f"  note: {note}", dim=True)
 
 
 def show_state(output: Output, state: JobState) -> None:
@@ -63,6 +71,7 @@ def evaluation_data(evaluation: Evaluation, state: JobState) -> dict[str, Any]:
         "passed": evaluation.passed,
         "score": evaluation.score.total,
         "next_action": evaluation.next_action,
+        "notes": list(evaluation.notes),
         **state_data(state),
         "gates": [
             {

@@ -10,11 +10,13 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode
-from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.plain_text import join_limited, one_line
 from donewhen.jobs.board.entry_text import entry_text
 from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import (
     Agreed,
+    ChangesAccepted,
+    ChangesRefused,
     Decided,
     Disputed,
     Evaluated,
@@ -26,6 +28,8 @@ from donewhen.jobs.ledger.entry_content import (
     SignedOff,
     TermsDecided,
 )
+
+_MAX_LISTED = 3
 
 
 @click.command()
@@ -73,7 +77,8 @@ def _entry_line(entry: Entry) -> str:
         case Overridden() as override:
             return one_line(f"{override.criterion}: {override.verdict} {override.reason}", 300)
         case Decided() as decided:
-            return one_line(f"{decided.decision}{_value(decided)}: {decided.reason}")
+            what = f"{decided.decision}{_value(decided)}"
+            return one_line(f"{what}: {decided.reason}" if decided.reason else what)
         case Evaluated(gates=dict(gates)):
             codes = dict.fromkeys(code for reasons in gates.values() for code in reasons)
             return one_line(f"{entry_text(entry)} ({', '.join(codes)})" if codes else entry_text(entry), 300)
@@ -94,5 +99,7 @@ def _value(decided: Decided) -> str:
             return f" {decided.value.mission}"
         case Reviewed():
             return f" {decided.value.mission} {decided.value.verdict}"
+        case ChangesAccepted() | ChangesRefused():
+            return f" {join_limited([*decided.value.files], _MAX_LISTED)}"
         case _:
             return ""

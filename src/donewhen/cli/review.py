@@ -32,19 +32,22 @@ from donewhen.jobs.ledger.person_check import why_no_person
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.review.items import KINDS, Kind, ReviewItem
 from donewhen.review.queue import find_item, review_queue
-from donewhen.review.verdicts import RecordedVerdict, Verdict, record_verdict, write_missing_labels
+from donewhen.review.verdicts import RecordedVerdict, record_verdict, write_missing_labels
 
 _LINES = 14
 """Lines of each piece of evidence that are shown at first."""
+_DIFF_LINES = 40
+"""Lines of the difference of each file."""
 _ESCAPE = b"\x1b"
 _REST = 0.05
 """Seconds to wait for the remaining characters of a key that sends several."""
-_KEYS: dict[str, Verdict] = {"p": "pass", "f": "fail"}
+_WORDS = ("pass", "fail", "accept", "refuse")
+_COLORS = {"+": "green", "-": "red"}
 
 
 @click.command()
 @click.argument("item", required=False)
-@click.option("--verdict", type=click.Choice(["pass", "fail"]), help="Record this verdict on ITEM without prompting.")
+@click.option("--verdict", type=click.Choice(_WORDS), help="Record this verdict on ITEM without asking for a key.")
 @click.option("--reason", default="", help="The reason, recorded with the verdict.")
 @click.option("--list", "listing", is_flag=True, help="Only list the items.")
 @click.option("--kind", type=click.Choice(list(KINDS)), help="Only this kind.")
@@ -57,7 +60,7 @@ _KEYS: dict[str, Verdict] = {"p": "pass", "f": "fail"}
 def command(
     output: Output,
     item: str | None,
-    verdict: Verdict | None,
+    verdict: str | None,
     reason: str,
     listing: bool,
     kind: Kind | None,
@@ -67,13 +70,15 @@ def command(
     ci: bool,
     project: Path | None,
 ) -> ExitCode:
-    """Review what needs a person: press p for pass, f for fail.
+    """Review what needs a person: press p for pass, f for fail; for changed files a to accept, x to refuse.
 
-    The queue has judge verdicts with conflicting votes, disputed refusals, unverified stops, questions of agents, wrong
-    or contradictory labels, rules that are close to a trial, and spot checks of clear verdicts.
+    The queue has judge verdicts with conflicting votes, changes outside the work area or of tests without which a check
+    does not pass, disputed refusals, unverified stops, questions of agents, wrong or contradictory labels, rules that
+    are close to a trial, and spot checks of clear verdicts.
 
     A verdict is recorded in the ledger under your name. A verdict on a job overrides the gate for the current work; a
-    verdict on judged work also becomes a labelled ticket for `donewhen learn`.
+    verdict on judged work also becomes a labelled ticket for `donewhen learn`. Changed files are accepted with exactly
+    the content that was shown.
 
     You type a word once, so that no agent can review its own work. Without a terminal, the items are only listed.
     --verdict records one verdict on ITEM. Verdicts by agents are recorded but have no effect.
@@ -111,14 +116,18 @@ def _listed(output: Output, found: Sequence[ReviewItem], *, whole: bool) -> Exit
 
 
 def _settled_at_once(
-    output: Output, workspace: Workspace, item: ReviewItem, verdict: Verdict, reason: str, key: Path | None, ci: bool
+    output: Output, workspace: Workspace, item: ReviewItem, word: str, reason: str, key: Path | None, ci: bool
 ) -> ExitCode:
-    approval = ask_for_approval(output, f"give {item.id} the verdict {verdict}", key=key, ci=ci)
+    verdict = next((answer.verdict for answer in item.answers if answer.word == word), None)
+    if verdict is None:
+        possible = " or ".join(f"--verdict {answer.word}" for answer in item.answers)
+        raise UsageError(f"{word} is no answer to {item.id}.", next_step=possible or item.next)
+    approval = ask_for_approval(output, f"give {item.id} the verdict {word}", key=key, ci=ci)
     if approval is None:
         return not_confirmed(output, "Nothing was recorded.")
     done = record_verdict(workspace, item, verdict, approval, reason)
     output.say(f"{'✓' if done.counts else '!'} {done.told}", fg="green" if done.counts else "yellow")
-    data = {"item": item.id, "verdict": verdict, "counts": done.counts, "ticket": done.ticket, "entry": done.entry.hash}
+    data = {"item": item.id, "verdict": word, "counts": done.counts, "ticket": done.ticket, "entry": done.entry.hash}
     if done.counts:
         return output.finish(ExitCode.PASS, data)
     finding = uncounted_finding(approval.by, "verdict", "A person has to run: donewhen review")
@@ -153,10 +162,10 @@ def _asked(
 ) -> RecordedVerdict | str:
     """Show an item until it has a verdict or is skipped."""
     reason = ""
+    verdicts = {answer.key: answer.verdict for answer in item.answers}
     _show(output, item, place)
     while True:
-        words = "p pass · f fail · r reason · e show all evidence · s skip · q quit"
-        pressed = _pressed(output, words if item.settles else f"{item.next}  ·  s skip · q quit").lower()
+        pressed = _pressed(output, _prompt(item)).lower()
         if pressed in ("q", "\x04", ""):
             return "quit"
         if pressed in ("s", "n", "\r", "\n", " "):
@@ -165,14 +174,21 @@ def _asked(
             _show(output, item, place, everything=True)
         elif pressed == "r" and item.settles:
             reason = click.prompt("reason", default="", show_default=False, err=True)
-        elif pressed in _KEYS and item.settles:
+        elif pressed in verdicts:
             try:
-                done = record_verdict(workspace, item, _KEYS[pressed], approval, reason)
+                done = record_verdict(workspace, item, verdicts[pressed], approval, reason)
             except DonewhenError as error:
                 output.say(f"✗ {error}", fg="red")
                 return "skip"
             output.say(f"{'✓' if done.counts else '!'} {done.told}", fg="green" if done.counts else "yellow")
             return done
+
+
+def _prompt(item: ReviewItem) -> str:
+    if not item.answers:
+        return f"{item.next}  ·  s skip · q quit"
+    answers = " · ".join(f"{answer.key} {answer.word}" for answer in item.answers)
+    return f"{answers} · r reason · e show all evidence · s skip · q quit"
 
 
 def _pressed(output: Output, words: str) -> str:
@@ -209,10 +225,12 @@ def _show(output: Output, item: ReviewItem, place: str, *, everything: bool = Fa
         output.say()
         output.say(f"▸ {name}", fg="cyan")
         lines = plain_text(text).rstrip().split("\n")
-        for line in lines if everything else lines[:_LINES]:
-            output.say(f"  {line}")
-        if not everything and len(lines) > _LINES:
-            output.say(f"  … {len(lines) - _LINES} more line(s): press e", dim=True)
+        is_diff = name in item.files
+        most = len(lines) if everything else _DIFF_LINES if is_diff else _LINES
+        for line in lines[:most]:
+            output.say(f"  {line}", fg=_COLORS.get(line[:1]) if is_diff else None)
+        if len(lines) > most:
+            output.say(f"  … {len(lines) - most} more line(s): press e", dim=True)
     if item.said is not None:
         said = item.said
         margin = "" if said.margin is None else f", margin {said.margin:+.2f}"
@@ -244,5 +262,7 @@ def _data(item: ReviewItem) -> dict[str, Any]:
             {"by": label.by, "label": label.label, "at": label.at, "reason": label.reason} for label in item.labels
         ],
         "evidence": dict(item.evidence),
+        "files": dict(item.files),
+        "answers": [answer.word for answer in item.answers],
         "next": item.next or None,
     }

@@ -63,9 +63,10 @@ def command(
 ) -> ExitCode:
     """Verify a commit against the contract of the base branch.
 
-    Plans, agreements, settings and judges come from the base branch, and so do its tests and the scripts that agreed
-    commands name. The branch's own tests are run in addition and must include every test of the base branch. Ledger,
-    receipts and evidence on the branch are not trusted; false ones are reported.
+    Plans, agreements, settings and judges come from the base branch, and so does every file outside the agreed work
+    areas, and what judges in them. If the branch changed such files, its checks are run again with everything as the
+    branch has it, which must also pass and include every test of the base branch. Ledger, receipts and evidence on the
+    branch are not trusted; false ones are reported.
 
     Only what is committed is judged. Uncommitted changes and ignored files are left out and reported; installed
     environments (virtual environments, node_modules) are used. Your folder is not changed.

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._gates import show_state, state_data
+from donewhen.cli._gates import show_notes, show_state, state_data
 from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
@@ -71,6 +71,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     notes = asserted_evidence(workspace, found)
     for path in notes:
         output.say(f"  ? {path}  asserted: a file that no check verifies", dim=True)
+    show_notes(output, view.notes)
     if not rows:
         findings.append(
             Finding(
@@ -96,6 +97,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
             for row in rows
         ],
         "asserted": list(notes),
+        "notes": list(view.notes),
     }
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
 

@@ -10,7 +10,7 @@ import hashlib
 import os
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -175,8 +175,8 @@ def _tree_entries(content: bytes, size: int) -> Iterator[tuple[str, str, str]]:
         yield mode, name, content[end + 1 : position].hex()
 
 
-def folders_of(tree: Mapping[str, TreeFile]) -> frozenset[str]:
-    """The folders of a tree."""
+def folders_of(tree: Iterable[str]) -> frozenset[str]:
+    """The folders of the files with these names."""
     folders: set[str] = set()
     for name in tree:
         folder = name.rpartition("/")[0]

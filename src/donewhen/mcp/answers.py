@@ -160,6 +160,10 @@ class ShownJob(ToolAnswer, frozen=True):
     """Why the job waits: what blocks it, or the question to a person."""
     next: str
     next_action: str
+    notes: list[str] = []
+    """What is worth knowing and is no reason against the job."""
+    changes: list[str] = []
+    """Changed files that a check needs and that only a person can accept: donewhen review."""
 
     def short(self) -> str:
         lines = [f"{self.id} {self.state}, contract {self.contract.state}: {self.title}"]
@@ -167,7 +171,8 @@ class ShownJob(ToolAnswer, frozen=True):
             f"{requirement.name} {requirement.state} ({requirement.how}): {requirement.text}"
             for requirement in self.needs
         ]
-        return _joined(*lines, *_reasons(self.gates), f"next: {self.next}")
+        asked = [f"changed files that a person has to accept: {', '.join(self.changes)}"] if self.changes else []
+        return _joined(*lines, *_reasons(self.gates), *_notes(self.notes), *asked, f"next: {self.next}")
 
 
 class CheckAnswer(ToolAnswer, frozen=True):
@@ -188,12 +193,14 @@ class CheckAnswer(ToolAnswer, frozen=True):
     gates: list[GateView]
     next: str
     next_action: str
+    notes: list[str] = []
+    """What is worth knowing and is no reason against the job."""
 
     def short(self) -> str:
         if self.done:
             return f"{self.job} is done."
         verdict = "may be completed" if self.may_complete else "may not be completed"
-        return _joined(f"{self.job} {verdict}.", *_reasons(self.gates), f"next: {self.next}")
+        return _joined(f"{self.job} {verdict}.", *_reasons(self.gates), *_notes(self.notes), f"next: {self.next}")
 
 
 class EvidenceItem(Struct, frozen=True, omit_defaults=True):
@@ -247,12 +254,14 @@ class CompletionAnswer(ToolAnswer, frozen=True):
     """Parent jobs that were completed with this job."""
     invalidated: list[str]
     """Completed jobs that depended on what has changed; they are no longer done."""
+    notes: list[str] = []
+    """What is worth knowing and is no reason against the job."""
 
     def short(self) -> str:
         if self.promise is not None:
-            return f"{self.promise}\nreceipt: {self.receipt}"
+            return _joined(self.promise, f"receipt: {self.receipt}", *_notes(self.notes))
         head = f"{self.job} is not done; iteration {self.iteration} of {self.max_iterations}, {self.status}."
-        return _joined(head, *_reasons(self.gates), f"next: {self.next}")
+        return _joined(head, *_reasons(self.gates), *_notes(self.notes), f"next: {self.next}")
 
 
 class GivenLesson(Struct, frozen=True):
@@ -333,6 +342,10 @@ class ReadyJobs(ToolAnswer, frozen=True):
 
 def _reasons(gates: list[GateView]) -> Iterator[str]:
     return (f"{gate.gate}: {reason.line()}" for gate in gates for reason in gate.reasons)
+
+
+def _notes(notes: list[str]) -> Iterator[str]:
+    return (f"note: {note}" for note in notes)
 
 
 def _joined(*lines: str) -> str:

@@ -9,6 +9,7 @@ from donewhen.jobs.board.board_states import survey_states
 from donewhen.jobs.board.job_state import JobState
 from donewhen.jobs.board.survey import JobRecord, survey_jobs
 from donewhen.jobs.contract.agreeing import agreement_proposals
+from donewhen.jobs.gates.changes_for_person import ASKED, open_files
 from donewhen.jobs.gates.job_view import view_job
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
@@ -46,7 +47,9 @@ def show_job(call: CallContext, params: JobParam) -> ShownJob:
     """Return a job with its contract, its criteria and its gates now. Runs and writes nothing."""
     workspace = call.workspace()
     job = workspace.job(params.job)
-    return job_view(view_job(workspace, job), agreement_proposals(workspace, [job])[-1])
+    view = view_job(workspace, job)
+    changes = open_files(workspace, job, view.code) if view.code is not None and view.code in ASKED else {}
+    return job_view(view, agreement_proposals(workspace, [job])[-1], tuple(changes))
 
 
 def check_job(call: CallContext, params: JobParam) -> CheckAnswer:
@@ -68,6 +71,7 @@ def check_job(call: CallContext, params: JobParam) -> CheckAnswer:
         gates=gate_views(evaluation),
         next=view.next,
         next_action=evaluation.next_action,
+        notes=[*view.notes],
     )
 
 

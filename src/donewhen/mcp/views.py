@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from donewhen.jobs.contract.agreeing import AgreementProposal
@@ -30,6 +30,7 @@ from donewhen.mcp.answers import (
 
 _TAIL_LINES = 40
 _TAIL = 3000
+_MAX_FILES = 50
 
 
 def reason_views(reasons: Iterable[GateReason]) -> list[ReasonView]:
@@ -61,7 +62,7 @@ def contract_view(proposal: AgreementProposal) -> ContractView:
     )
 
 
-def job_view(view: JobView, proposal: AgreementProposal) -> ShownJob:
+def job_view(view: JobView, proposal: AgreementProposal, changes: Sequence[str] = ()) -> ShownJob:
     """Return a job with its contract, its requirements, and the current state of its gates."""
     job, evaluation, pause = view.job, view.evaluation, view.pause
     return ShownJob(
@@ -82,6 +83,8 @@ def job_view(view: JobView, proposal: AgreementProposal) -> ShownJob:
         waiting=pause.reason if pause else None,
         next=view.next,
         next_action=evaluation.next_action,
+        notes=[*view.notes],
+        changes=[*changes][:_MAX_FILES],
     )
 
 

@@ -88,6 +88,7 @@ def complete_job(call: CallContext, params: JobParam) -> CompletionAnswer:
         next=result.state.next,
         cascade=[job_done.id for job_done in result.cascade],
         invalidated=[invalidated.id for invalidated in result.invalidated],
+        notes=[*evaluation.notes] if evaluation else [],
     )
 
 

@@ -28,6 +28,7 @@ from donewhen.jobs.record.history import History, history_of
 from donewhen.judging.labels import JudgeStatement, Label, current_labels, read_label_log
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket, ticket_of
+from donewhen.review.from_changes import change_items
 from donewhen.review.items import Kind, ReviewItem
 
 _OPEN = ("in_progress", "blocked")
@@ -59,6 +60,7 @@ def _items_of(workspace: Workspace, record: JobRecord, policy: Policy) -> Iterat
     job = workspace.job_at(record.path)
     context = _JobContext(workspace, job, workspace.ledger.read(job.id).entries)
     if record.recorded in _OPEN:
+        yield from change_items(workspace, job, context.entries, policy)
         yield from _open_items(context, record, history_of(job.id, context.entries, policy))
     if record.judged:
         yield from _spot_checks(context)

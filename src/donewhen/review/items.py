@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+from donewhen.foundation.binary import Binary
 from donewhen.foundation.canonical import digest_of
 from donewhen.judging.labels import JudgeStatement, Label
 from donewhen.judging.ticket import Ticket
 
 Kind = Literal[
     "low_agreement",
+    "outside_work_area",
+    "tests_changed",
     "disputed",
     "unverified",
     "asked",
@@ -23,6 +26,8 @@ Kind = Literal[
 
 KINDS: dict[Kind, str] = {
     "low_agreement": "The judge could not decide.",
+    "outside_work_area": "A check passes only with changes outside the work area.",
+    "tests_changed": "A check passes only with the changed tests.",
     "disputed": "The agent disputes a refusal.",
     "unverified": "An agent was released unverified.",
     "asked": "An agent asks a question and waits for the answer.",
@@ -33,6 +38,19 @@ KINDS: dict[Kind, str] = {
     "second_opinion": "Another person has labelled this. What do you say?",
 }
 """The kinds of items and why a person is asked, most urgent first."""
+
+
+class Answer(NamedTuple):
+    """An answer to an item, and its key."""
+
+    key: str
+    word: str
+    verdict: Binary
+
+
+VERDICTS = (Answer("p", "pass", "pass"), Answer("f", "fail", "fail"))
+_ABOUT_CHANGES = (Answer("a", "accept", "pass"), Answer("x", "refuse", "fail"))
+"""Other keys, so that whoever passes one verdict after the other accepts no files by habit."""
 
 
 class ReviewItem(NamedTuple):
@@ -56,6 +74,8 @@ class ReviewItem(NamedTuple):
     """Distinguishes items of the same kind: a ticket key, or the signature of a hypothesis."""
     next: str = ""
     """The command that settles it, if a verdict does not."""
+    files: Mapping[str, str] = {}
+    """The changed files that it is about, with the names of their contents; empty for a removed file."""
 
     @property
     def id(self) -> str:
@@ -68,6 +88,18 @@ class ReviewItem(NamedTuple):
         return self.criteria[0] if len(self.criteria) == 1 else None
 
     @property
-    def settles(self) -> tuple[str, ...]:
+    def answers(self) -> tuple[Answer, ...]:
+        """The answers that settle it."""
+        if self.kind == "asked":
+            return ()
+        return _ABOUT_CHANGES if self.about_changes else VERDICTS
+
+    @property
+    def about_changes(self) -> bool:
+        """Whether it is about changed files that a person accepts or refuses."""
+        return self.kind in ("outside_work_area", "tests_changed")
+
+    @property
+    def settles(self) -> tuple[Binary, ...]:
         """The verdicts that can be given."""
-        return () if self.kind == "asked" else ("pass", "fail")
+        return tuple(answer.verdict for answer in self.answers)

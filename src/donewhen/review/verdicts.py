@@ -22,6 +22,7 @@ from donewhen.jobs.record.writing import writing
 from donewhen.judging.labels import JudgeStatement, add_label, label_for, read_label_log, update_tickets
 from donewhen.judging.ticket import Ticket
 from donewhen.learning.running.pool_store import record_answer
+from donewhen.review.from_changes import decide_changes
 from donewhen.review.from_jobs import judge_statement, kept_ticket
 from donewhen.review.from_missions import PERSON
 from donewhen.review.items import ReviewItem
@@ -46,6 +47,8 @@ def record_verdict(
     """Record a verdict and apply it. An agent's verdict is recorded as such and has no effect."""
     if verdict not in item.settles:
         raise UsageError(f"This item can't be settled with the verdict {verdict!r}.", next_step=item.next or None)
+    if item.about_changes and item.job is not None:
+        return _record_on_changes(workspace, item, item.job, verdict, approval, reason)
     if item.mission is not None:
         # Fail on an unreadable label log before the verdict is recorded, not after.
         read_label_log(find_mission(workspace, item.mission).folder)
@@ -118,6 +121,21 @@ def _record_on_job(
     key = _label_ticket(workspace, item, verdict, approval, reason, entry) if counts else None
     effect = "it is recorded, but does not count." if not counts else _effect(item, verdict, job.id, past=past)
     return RecordedVerdict(entry, counts, key, f"{job.id} {criterion}: {verdict}; {effect}")
+
+
+def _record_on_changes(
+    workspace: Workspace, item: ReviewItem, name: str, verdict: Verdict, approval: Approval, reason: str
+) -> RecordedVerdict:
+    accepted = verdict == "pass"
+    entry, counts = decide_changes(workspace, item, workspace.job(name), approval, reason, accepted=accepted)
+    what = f"{len(item.files)} changed file(s) {'accepted' if accepted else 'refused'}"
+    if not counts:
+        effect = "it is recorded, but does not count."
+    elif accepted:
+        effect = f"next: donewhen complete {name}"
+    else:
+        effect = f"the check fails until they change; next: donewhen why {name}"
+    return RecordedVerdict(entry, counts, None, f"{name}: {what}; {effect}")
 
 
 def _is_current(workspace: Workspace, item: ReviewItem, name: str, criterion: str) -> bool:

@@ -12,7 +12,7 @@ from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.review.items import KINDS, ReviewItem
+from donewhen.review.items import KINDS, VERDICTS, ReviewItem
 from donewhen.review.people_agreement import PeoplePair, people_agreement
 from donewhen.review.queue import review_queue
 from donewhen.review.verdicts import Verdict, record_verdict, write_missing_labels
@@ -46,8 +46,10 @@ def queue_page(request: PageRequest) -> PageContent:
     chosen = [item for item in items if kind in ("", item.kind)]
     pages = max(1, -(-len(chosen) // _ON_A_PAGE))
     page = min(max(1, request.number("page")), pages)
+    shown = chosen[(page - 1) * _ON_A_PAGE : page * _ON_A_PAGE]
     values: dict[str, Any] = {
-        "waiting": [waiting_item(item) for item in chosen[(page - 1) * _ON_A_PAGE : page * _ON_A_PAGE]],
+        "waiting": [waiting_item(item) for item in shown],
+        "answers": tuple(dict.fromkeys(answer for item in shown for answer in item.answers)) or VERDICTS,
         "total": len(items),
         "found": len(chosen),
         "counts": Counter(item.kind for item in items),
@@ -80,7 +82,13 @@ def waiting_item(item: ReviewItem) -> WaitingItem:
 def submit_verdict(workspace: Workspace, name: str, fields: Mapping[str, str], by: Actor) -> str:
     """Record a person's verdict if the item is unchanged since it was displayed; return a one-sentence result."""
     write_missing_labels(workspace)
-    item = _item(workspace, name, by)
+    try:
+        item = _item(workspace, name, by)
+    except PageNotFoundError as error:
+        raise PageNotFoundError(
+            "This item no longer needs a review, or it changed after the page was loaded. The answer was not recorded.",
+            next_step="Go back to the queue and review it again.",
+        ) from error
     verdict = _verdict(fields.get("verdict", ""))
     if verdict not in item.settles:
         raise UsageError(f"{verdict!r} is not a possible verdict for this item.", next_step="Reload the page.")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.plain_text import join_limited, one_line
 from donewhen.jobs.issues.mirror_status import mirror_entry_text
 from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import (
     Agreed,
+    ChangesAccepted,
+    ChangesRefused,
     CommandRun,
     Decided,
     Evaluated,
@@ -22,6 +24,8 @@ from donewhen.jobs.ledger.entry_content import (
     Unverified,
 )
 
+_MAX_LISTED = 3
+
 
 def entry_text(entry: Entry) -> str:
     """Return the sentence that describes an entry."""
@@ -34,7 +38,7 @@ def entry_text(entry: Entry) -> str:
             return _evaluation_text(evaluation)
         case Decided() as decided:
             what = f"{decided.decision.replace('_', ' ')} {_about(decided)}".strip()
-            return one_line(f"{what}: {decided.reason}")
+            return one_line(f"{what}: {decided.reason}" if decided.reason else what)
         case Overridden() as override:
             reason = f": {override.reason}" if override.reason else ""
             return one_line(f"{override.criterion} {override.verdict}{reason}")
@@ -60,6 +64,8 @@ def _about(decided: Decided) -> str:
             return decided.value.criterion
         case TermsDecided() if decided.value is not None:
             return str(decided.value)
+        case ChangesAccepted() | ChangesRefused():
+            return join_limited([*decided.value.files], _MAX_LISTED)
         case _:
             return ""
 

@@ -7,7 +7,18 @@ from typing import get_args
 
 from donewhen.jobs.board.job_state import KnownState
 from donewhen.jobs.ledger.entries import Chain, Entry
-from donewhen.jobs.ledger.entry_content import Agreed, Completed, Decided, Evaluated, Invalidated, Overridden, Started
+from donewhen.jobs.ledger.entry_content import (
+    Agreed,
+    ChangesAccepted,
+    ChangesRefused,
+    Completed,
+    Decided,
+    Evaluated,
+    Invalidated,
+    Overridden,
+    SignedOff,
+    Started,
+)
 from donewhen.jobs.ledger.gate_results import GateCode, GateName
 from donewhen.jobs.record.history import History
 
@@ -64,7 +75,7 @@ def last_evaluation(entries: Sequence[Entry]) -> Entry | None:
             return entry
         if isinstance(content, Completed | Invalidated | Overridden | Agreed):
             return None
-        if isinstance(content, Decided) and content.decision == "sign_off":
+        if isinstance(content, SignedOff | ChangesAccepted | ChangesRefused):
             return None
     return None
 

@@ -71,9 +71,7 @@ def recorded_baseline(
     """Store the tests of a run on the agreed tree, which has these files."""
     if run.report is None or not run.report.has_tests:
         # Without a report there may be no tests, or it could not run at all.
-        nothing = run.result.exit_code == _NO_TESTS
-        absent = run.result.exit_code == _USAGE_ERROR and names_absent_files(argv, agreed)
-        if run.result.ending == "exited" and (nothing or absent):
+        if run.result.ending == "exited" and found_no_tests(run.result.exit_code, argv, agreed):
             return AgreedBaseline(outcomes=store.put_json({}), tests=0)
         why = run.problem or f"it ended with exit status {run.result.exit_code} and without a test report"
         if run.result.ending == "timed_out":
@@ -81,6 +79,11 @@ def recorded_baseline(
         return AgreedBaseline(outcomes=None, tests=0, why=redact_secrets(why))
     outcomes = {redact_secrets(name): outcome for name, outcome in run.report.outcomes.items()}
     return AgreedBaseline(outcomes=store.put_json(outcomes), tests=len(outcomes))
+
+
+def found_no_tests(exit_code: int | None, argv: Sequence[str], agreed: Collection[str]) -> bool:
+    """Whether a test command says by its exit status that there are no tests in the agreed tree."""
+    return exit_code == _NO_TESTS or (exit_code == _USAGE_ERROR and names_absent_files(argv, agreed))
 
 
 def names_absent_files(argv: Sequence[str], agreed: Collection[str]) -> bool:

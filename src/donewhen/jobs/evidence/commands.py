@@ -22,6 +22,7 @@ from donewhen.jobs.evidence.conditions import RunConditions as RunConditions
 from donewhen.jobs.evidence.conditions import inputs_of_tree
 from donewhen.jobs.evidence.conditions import run_conditions as run_conditions
 from donewhen.jobs.evidence.file_checks import checked_files
+from donewhen.jobs.evidence.placed_runs import placed_room
 from donewhen.jobs.evidence.records import CommandRecord, InputList, RecordedProgram, RecordedReport, put_record
 from donewhen.jobs.evidence.requirements import (
     is_required_evidence,
@@ -36,6 +37,7 @@ from donewhen.jobs.evidence.store import EvidenceStore
 from donewhen.jobs.evidence.store import evidence_store as evidence_store
 from donewhen.jobs.evidence.test_report import reports_tests as reports_tests
 from donewhen.jobs.evidence.test_report import run_with_report
+from donewhen.jobs.evidence.two_runs import written_text
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.entry_content import CommandRun, FileCheck, JudgeRun, Ran
@@ -135,7 +137,12 @@ def _conditions(workspace: Workspace, job: Job, argv: Sequence[str], session: Ro
 def _run_in_work_tree(
     workspace: Workspace, job: Job, argv: Sequence[str], before: RunConditions, timeout: float
 ) -> CheckedRun:
-    """Run a command in the work tree: nothing was agreed that a room could be made of."""
+    """Run a command in the work tree: nothing was agreed that a room could be made of, or the folder is one."""
+    room = placed_room()
+    if room is not None:
+        run = room.run(argv, before.environment, timeout)
+        written = room.written()
+        return CheckedRun(run, run.passed and not written, why=written_text(written))
     with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
         run = run_with_report(
             before.executable.path,

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 import shlex
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from donewhen.foundation.cancellation import raise_if_cancelled
-from donewhen.foundation.executables import resolve_executable
 from donewhen.foundation.plain_text import join_limited, one_line
 from donewhen.foundation.process import CommandNotRunnableError, CommandResult
 from donewhen.jobs.evidence.conditions import command_environment
-from donewhen.jobs.evidence.test_report import ReportedRun, run_with_report
+from donewhen.jobs.evidence.placed_runs import RoomPlace, run_in_place
+from donewhen.jobs.evidence.test_report import ReportedRun
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.snapshot import snapshot_of
 from donewhen.jobs.plan.workspace import Workspace
@@ -27,7 +25,6 @@ from donewhen.jobs.room.disk_tree import read_disk
 from donewhen.jobs.room.names import matches_pattern
 from donewhen.jobs.room.own_folders import RoomError, temporary_folder, writing_there
 from donewhen.jobs.room.reading import RoomReading, read_rooms
-from donewhen.jobs.room.room_environment import program_in_room, room_environment, write_startup
 from donewhen.jobs.room.room_plan import Tree
 from donewhen.jobs.room.rooms import Room, room_folder
 
@@ -148,15 +145,8 @@ class RoomSession:
         self._keep_built(room)
 
     def _run_in(self, room: Room, argv: Sequence[str], environment: Mapping[str, str], timeout: float) -> ReportedRun:
-        with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
-            variables = self._environment(Path(folder), room, environment)
-            reports = Path(folder) / "reports"
-            reports.mkdir()
-            program = resolve_executable(argv[0], self.workspace.root).path
-            program = program_in_room(program, self.workspace.root, room.project)
-            run = run_with_report(
-                program, argv, cwd=room.project, reports=reports, environment=variables, timeout=timeout
-            )
+        place = RoomPlace(self.workspace.root, self.reading.agreed.place.top, room.project, room.folder)
+        run = run_in_place(place, argv, environment, timeout)
         output = run.result.output.replace(str(room.folder), str(self.reading.agreed.place.top))
         return replace(run, result=replace(run.result, output=output))
 
@@ -186,11 +176,6 @@ class RoomSession:
         others = {name: file for name, file in room.tree.items() if not self._is_present(name)}
         room.tree = {**others, **found.files}
         room.blobs = SeveralBlobs(room.blobs, store)
-
-    def _environment(self, folder: Path, room: Room, environment: Mapping[str, str]) -> dict[str, str]:
-        startup = folder / "startup"
-        write_startup(startup, self.reading.agreed.place.top, room.folder)
-        return room_environment(environment, startup)
 
 
 _KEPT_FROM = 500

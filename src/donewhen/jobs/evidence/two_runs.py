@@ -5,7 +5,7 @@ Pure functions: they get the results and the plan of the room.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -71,9 +71,7 @@ class Decision:
 def decide(plan: RoomPlan, outcome: RoomOutcome, *, no_agreed_tests: bool = False) -> Decision:
     """Decide on a command. ``no_agreed_tests`` says that it runs tests, and that none were agreed."""
     if outcome.written:
-        names = join_limited(outcome.written, _MAX_LISTED)
-        why = f"it changed files that have to stay as they were agreed while checks run: {names}"
-        return Decision(False, "", "agreed", why)
+        return Decision(False, "", "agreed", written_text(outcome.written))
     first, second = outcome.first.passed, outcome.second.passed if outcome.second is not None else None
     if not first and no_agreed_tests and second and outcome.first.result.exit_code in _NO_TESTS:
         first = True
@@ -83,7 +81,8 @@ def decide(plan: RoomPlan, outcome: RoomOutcome, *, no_agreed_tests: bool = Fals
     if first and second is not False:
         return Decision(True)
     if second:
-        return _person_decides(plan, outcome)
+        report = outcome.first.report
+        return person_decision(plan, {} if report is None else report.outcomes)
     if second is None:
         return Decision(False, "", "agreed")
     return Decision(False, "", "whole" if first else "both")
@@ -122,11 +121,20 @@ def tests_of(tests: Iterable[str], names: Collection[str]) -> tuple[str, ...]:
     return tuple(test for test in tests if any(is_test_of(test, name) for name in names))
 
 
-def _person_decides(plan: RoomPlan, outcome: RoomOutcome) -> Decision:
+def written_text(names: Sequence[str]) -> str:
+    """Why a run is worthless that has changed these files; empty if there are none."""
+    if not names:
+        return ""
+    listed = join_limited(names, _MAX_LISTED)
+    return f"it changed files that have to stay as they were agreed while checks run: {listed}"
+
+
+def person_decision(plan: RoomPlan, outcomes: Outcomes) -> Decision:
+    """What a person has to decide if a command passes on everything as the agent has it and not on the agreed files
+    with the work; ``outcomes`` are those of its tests on the latter."""
     changed_tests = [change.name for change in plan.tests]
     outside = [change.name for change in plan.outside]
-    report = outcome.first.report
-    failing = [] if report is None else [test for test, result in report.outcomes.items() if result in _BAD]
+    failing = [test for test, result in outcomes.items() if result in _BAD]
     only_tests = bool(changed_tests) and (
         not outside or (bool(failing) and len(tests_of(failing, changed_tests)) == len(failing))
     )

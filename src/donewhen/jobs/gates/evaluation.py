@@ -14,6 +14,7 @@ from donewhen.jobs.gates.dependency_gate import dependency_gate
 from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.gates.next_action import next_action
 from donewhen.jobs.gates.reward_gate import reward_gate
+from donewhen.jobs.gates.room_notes import room_notes
 from donewhen.jobs.gates.score import Score, score_of
 from donewhen.jobs.gates.truth_gate import truth_gate
 from donewhen.jobs.ledger.gate_results import GateCode, GateName, GateReason, GateResult
@@ -25,6 +26,8 @@ class Evaluation(NamedTuple):
     gates: tuple[GateResult, ...]
     score: Score
     next_action: str
+    notes: tuple[str, ...] = ()
+    """What is worth knowing and closes no gate."""
 
     @property
     def passed(self) -> bool:
@@ -72,7 +75,7 @@ def evaluate(facts: Facts) -> Evaluation:
         truth,
         _evaluate_gate("reward", reward),
     )
-    return Evaluation(gates, score, next_action(facts, truth))
+    return Evaluation(gates, score, next_action(facts, truth), room_notes(facts.evidence))
 
 
 def _evaluate_gate(name: GateName, gate: Callable[[], GateResult]) -> GateResult:

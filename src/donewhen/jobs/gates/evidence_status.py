@@ -28,10 +28,11 @@ from donewhen.jobs.evidence.file_checks import file_state
 from donewhen.jobs.evidence.records import FileHashes, UnusableRecord, read_command, read_file_hashes
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirement_for, requirements_of
 from donewhen.jobs.evidence.room_session import room_session
+from donewhen.jobs.gates.changes_for_person import open_files, refusal_of
 from donewhen.jobs.judge.person_overrides import has_override, newest_override, subject_of
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.entries import Actor, Entry
-from donewhen.jobs.ledger.entry_content import CommandRun, FileCheck, JudgeRun, Overridden, SignedOff
+from donewhen.jobs.ledger.entry_content import CommandRun, Decided, FileCheck, JudgeRun, Overridden, SignedOff
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.plan.job import Job
@@ -199,7 +200,7 @@ def _check_status(
 ) -> EvidenceStatus:
     match requirement.check.kind:
         case "run":
-            return _command_status(workspace, job, requirement, newest_run(entries, requirement.evidence), inputs)
+            return _command_status(workspace, job, requirement, entries, policy, inputs)
         case "file":
             return _file_status(workspace, job, requirement, newest_run(entries, requirement.evidence, "file"))
         case "manual":
@@ -211,8 +212,14 @@ def _check_status(
 
 
 def _command_status(
-    workspace: Workspace, job: Job, requirement: Requirement, entry: Entry | None, inputs: Manifest | DonewhenError
+    workspace: Workspace,
+    job: Job,
+    requirement: Requirement,
+    entries: Sequence[Entry],
+    policy: Policy,
+    inputs: Manifest | DonewhenError,
 ) -> EvidenceStatus:
+    entry = newest_run(entries, requirement.evidence)
     if isinstance(inputs, DonewhenError):
         return EvidenceStatus(requirement, "stale", (str(inputs),), entry)
     if entry is None:
@@ -234,9 +241,18 @@ def _command_status(
     if run.passed:
         return EvidenceStatus(requirement, "passed", (), entry)
     if run.room is not None and run.room.needs:
-        code = GateCode(run.room.needs)
-        return EvidenceStatus(requirement, "needs_human", (failure_text(run),), entry, code)
+        if inputs.declared and not open_files(workspace, job, run.room.needs):
+            return EvidenceStatus(requirement, "stale", ("the changes that it needed are gone",), entry)
+        refusal = refusal_of(workspace, job, run.room.needs, entries, policy)
+        if refusal is not None:
+            return EvidenceStatus(requirement, "failed", (failure_text(run), _refusal_text(refusal)), entry)
+        return EvidenceStatus(requirement, "needs_human", (failure_text(run),), entry, GateCode(run.room.needs))
     return _failed(requirement, entry, run)
+
+
+def _refusal_text(refusal: Entry) -> str:
+    reason = refusal.read_as(Decided).reason
+    return f"{refusal.by.name} ({refusal.by.kind}) refused these changes{f': {reason}' if reason else ''}"
 
 
 def _file_status(workspace: Workspace, job: Job, requirement: Requirement, entry: Entry | None) -> EvidenceStatus:

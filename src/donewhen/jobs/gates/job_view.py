@@ -63,6 +63,11 @@ class JobView:
         return self.evaluation.reasons
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What is worth knowing and is no reason against the job."""
+        return self.evaluation.notes
+
+    @property
     def reason(self) -> GateReason | None:
         """The reason that the state is about; None if the state is none that a gate gives."""
         return next((reason for reason in self.reasons if reason.code == self.code), None)

@@ -288,7 +288,8 @@ class Disputed(Decided, frozen=True, kw_only=True):
 
 
 class AcceptedFiles(msgspec.Struct, frozen=True):
-    """Files outside the work area, or tests, that a person accepted, with the names of their contents (git's)."""
+    """Files outside the work area, or tests, that a person accepted or refused, with the names of their contents
+    (git's)."""
 
     files: dict[str, str] = {}
     what: str = ""
@@ -297,6 +298,12 @@ class AcceptedFiles(msgspec.Struct, frozen=True):
 
 class ChangesAccepted(Decided, frozen=True, kw_only=True):
     """Changes of files that the job may not change by itself were accepted."""
+
+    value: AcceptedFiles = AcceptedFiles()
+
+
+class ChangesRefused(Decided, frozen=True, kw_only=True):
+    """Changes of files that the job may not change by itself were refused."""
 
     value: AcceptedFiles = AcceptedFiles()
 
@@ -422,6 +429,7 @@ _DECISIONS: Mapping[object, type[Decided]] = {
     "sign_off": SignedOff,
     "dispute": Disputed,
     "accept_changes": ChangesAccepted,
+    "refuse_changes": ChangesRefused,
     "accept_guidance": GuidanceAccepted,
     "reviewed": Reviewed,
 }

@@ -58,6 +58,8 @@ class FindingCode(StrEnum):
     NOT_ON_BASE = "not_on_base"
     NOTHING_VERIFIED = "nothing_verified"
     JUDGING_CHANGED = "judging_changed"
+    NO_WORK_AREA = "no_work_area"
+    ROOM_NOT_ON_BASE = "room_not_on_base"
     SETTING_OBSOLETE = "setting_obsolete"
     RECEIPT_UNFOUNDED = "receipt_unfounded"
     RECEIPT_REFUTED = "receipt_refuted"
@@ -276,8 +278,18 @@ FINDINGS: dict[FindingCode, Reason] = {
         "Complete a job on the branch, or name one: donewhen verify --base REF --job JOB",
     ),
     FindingCode.JUDGING_CHANGED: Reason(
-        "A branch changes a file that its work is checked with. The base branch's version was used as well.",
+        "A branch changes a file that its work is checked with, or one outside the work area. The checks were also run "
+        "with the base branch's version.",
         "Check this change in the code review.",
+    ),
+    FindingCode.NO_WORK_AREA: Reason(
+        "A job was agreed without a work area, so a branch may change everything except files whose names are known "
+        "to judge.",
+        "Add work: to its plan on the base branch, and have a person agree: donewhen agree",
+    ),
+    FindingCode.ROOM_NOT_ON_BASE: Reason(
+        "A job was completed with the agreed files of a commit that is not on the base branch.",
+        "Merge the base branch and complete the job again: donewhen complete JOB",
     ),
     FindingCode.SETTING_OBSOLETE: Reason(
         "A setting is still read, but a later version of donewhen will not know it.",

@@ -1,15 +1,17 @@
-"""Accepting what a job has changed outside of its work area, or in its tests: with the content that was shown."""
+"""Deciding about what a job has changed outside of its work area, or in its tests: with the content that was shown."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.plain_text import one_line, shorten
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.decisions import DecisionRecord
+from donewhen.jobs.gates.changes_for_person import AcceptedKind as AcceptedKind
+from donewhen.jobs.gates.changes_for_person import changes_of
 from donewhen.jobs.ledger.approval import Approval, is_approval
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -17,9 +19,11 @@ from donewhen.jobs.record.writing import operation, writing
 from donewhen.jobs.room.reading import RoomReading, read_rooms
 from donewhen.jobs.room.room_plan import Change
 
-AcceptedKind = Literal["work", "tests"]
 _MAX_BYTES = 1 << 20
 _MAX_LINES = 2000
+_HEAD_LINES = 2
+"""The names, which are shown of every file."""
+_MAX_WIDTH = 1000
 
 
 @dataclass(frozen=True)
@@ -29,27 +33,51 @@ class OpenChanges:
     what: AcceptedKind
     files: Mapping[str, str]
     """Names with the names of their contents; empty for a removed file."""
-    diff: str = field(default="", repr=False)
+    diffs: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The difference of each file to the agreed one, as lines of text."""
+
+    @property
+    def diff(self) -> str:
+        """All differences as one text."""
+        return "\n".join(self.diffs.values())
 
 
 def open_changes(workspace: Workspace, job: Job, what: AcceptedKind) -> OpenChanges:
     """The changes of a job outside of its work area, or of tests, that nobody has accepted."""
+    return all_open_changes(workspace, job, [what])[0]
+
+
+def all_open_changes(workspace: Workspace, job: Job, kinds: Sequence[AcceptedKind]) -> tuple[OpenChanges, ...]:
+    """The changes of each of these kinds that nobody has accepted, read at one moment."""
     with read_rooms(workspace, job) as reading:
-        if reading is None:
-            return OpenChanges(what, {})
-        changes = reading.plan.tests if what == "tests" else reading.plan.outside
-        lines = [line for change in changes for line in _diff(reading, change)]
-    if len(lines) > _MAX_LINES:
-        lines = [*lines[:_MAX_LINES], f"[… {len(lines) - _MAX_LINES} more lines]"]
-    return OpenChanges(what, {change.name: change.blob for change in changes}, "\n".join(lines))
+        return tuple(OpenChanges(what, {}) if reading is None else _open_changes(reading, what) for what in kinds)
 
 
 def accept_changes(
     workspace: Workspace, job: Job, changes: OpenChanges, reason: str, approval: Approval
 ) -> DecisionRecord:
     """Record that these contents are accepted. By an agent, it has no effect."""
+    return _decide(workspace, job, "accept_changes", changes, reason, approval)
+
+
+def refuse_changes(
+    workspace: Workspace, job: Job, changes: OpenChanges, reason: str, approval: Approval
+) -> DecisionRecord:
+    """Record that these contents are refused: checks that need them fail until the contents change, or a person accepts
+    them. By an agent, it has no effect."""
+    return _decide(workspace, job, "refuse_changes", changes, reason, approval)
+
+
+def _decide(
+    workspace: Workspace,
+    job: Job,
+    decision: Literal["accept_changes", "refuse_changes"],
+    changes: OpenChanges,
+    reason: str,
+    approval: Approval,
+) -> DecisionRecord:
     data = {
-        "decision": "accept_changes",
+        "decision": decision,
         "reason": reason.strip(),
         "value": {"what": changes.what, "files": dict(changes.files)},
     }
@@ -57,6 +85,18 @@ def accept_changes(
         policy = approval_policy(plan.snapshot)
         entry = plan.append("decided", data, approval)
     return DecisionRecord(entry, is_approval(entry, job.id, policy), {})
+
+
+def _open_changes(reading: RoomReading, what: AcceptedKind) -> OpenChanges:
+    changes = changes_of(reading.plan, what)
+    diffs: dict[str, str] = {}
+    # A long file must not hide the others.
+    most = max(_MAX_LINES // max(1, len(changes)), _HEAD_LINES)
+    for change in changes:
+        lines = [shorten(line, _MAX_WIDTH) for line in _diff(reading, change)]
+        rest = [f"[… {len(lines) - most} more lines]"] if len(lines) > most else []
+        diffs[change.name] = "\n".join([*lines[:most], *rest])
+    return OpenChanges(what, {change.name: change.blob for change in changes}, diffs)
 
 
 def _diff(reading: RoomReading, change: Change) -> Iterator[str]:

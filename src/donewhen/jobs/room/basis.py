@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,9 +90,24 @@ class RoomBasis:
         return () if value is UNSET else tuple(value)
 
 
+_IN_PLACE: ContextVar[bool] = ContextVar("donewhen_in_place", default=False)
+
+
+@contextmanager
+def in_place() -> Iterator[None]:
+    """Meanwhile, checks run in the project's own folder, because that is a room already."""
+    token = _IN_PLACE.set(True)
+    try:
+        yield
+    finally:
+        _IN_PLACE.reset(token)
+
+
 def basis_of(workspace: Workspace, job: Job, *, policy: Policy | None = None) -> RoomBasis | None:
-    """The basis of a job's room. None if nothing is agreed, or if it was agreed without a tree: then checks run in the
-    work tree."""
+    """The basis of a job's room. None if nothing is agreed, if it was agreed without a tree, or if the folder is a room
+    itself: then checks run in the work tree."""
+    if _IN_PLACE.get():
+        return None
     whole = job.path == workspace.project_file
     policy = approval_policy(workspace) if policy is None else policy
     entries = workspace.ledger.read(job.id).entries

@@ -50,7 +50,7 @@ def finish_repository(folder: Path, names: Collection[str]) -> None:
     attributes are those of the files from then on."""
     given = b"".join(os.fsencode(name) + b"\0" for name in names)
     if given:
-        _git(folder, *_SETTINGS, "update-index", "--add", "-z", "--stdin", given=given)
+        _git(folder, *_SETTINGS, "update-index", "--add", "--replace", "-z", "--stdin", given=given)
     tree = _git(folder, "write-tree", "--missing-ok").decode().strip()
     made = _git(folder, *_SETTINGS, "commit-tree", "-m", "The files as they are checked", tree).decode().strip()
     _git(folder, "update-ref", "HEAD", made)

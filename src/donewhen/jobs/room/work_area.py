@@ -48,10 +48,6 @@ class WorkArea:
             or any(matches_pattern(name, path, below=False) for path in self.checked)
         )
 
-    def is_output(self, name: str) -> bool:
-        """Whether a file is an agreed output, or one of those that a pattern of the outputs covers."""
-        return any(matches_pattern(name, output, below=False) for output in self.outputs)
-
     def is_named_output(self, name: str) -> bool:
         """Whether a file is itself an agreed output, not one of those that a pattern covers."""
         return any(not is_pattern(output) and matches_pattern(name, output, below=False) for output in self.outputs)
@@ -63,6 +59,10 @@ class WorkArea:
         """Whether a pattern says this folder or file itself, so that a person agreed to it by its name."""
         wanted = folder.rstrip("/").split("/")
         return any(pattern.split("/")[: len(wanted)] == wanted for pattern in (*self.patterns, *self.outputs))
+
+    def is_output(self, name: str) -> bool:
+        """Whether a file is an agreed output."""
+        return any(matches_pattern(name, output, below=False) for output in self.outputs)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError, ExitCode
-from donewhen.foundation.git import CommittedFile, blob_contents, files_in_commit, git, worktree_root
+from donewhen.foundation.git import CommittedFile, git, worktree_root
+from donewhen.foundation.git_objects import ObjectReader
 from donewhen.jobs.evidence.tree_diff import git_blob_hash, resolve_commit
 from donewhen.jobs.plan.workspace import PLAN, Form, Workspace
 
@@ -73,12 +74,16 @@ class Base(NamedTuple):
         return self.fork != self.commit
 
     def contents(self, files: Sequence[CommittedFile]) -> Iterator[bytes]:
-        """Yield the contents of some files, in this order; fewer if git can't read one."""
+        """Yield the contents of some files, in this order, each as its name in the commit says it is.
+
+        Raise GitError if git can't read one.
+        """
         for top, group in groupby(files, key=self._repository):
             if top is None:
                 yield from (self._working_content(file) for file in group)
-            else:
-                yield from blob_contents(top, [file.blob for file in group])
+                continue
+            with ObjectReader(top) as reader:
+                yield from reader.contents([file.blob for file in group])
 
     def _repository(self, file: CommittedFile) -> Path | None:
         """The repository that has a file; None if it is in no commit."""
@@ -149,14 +154,12 @@ def _files(
     top: Path, commit: str, above: str, repositories: dict[str, Path], unreadable: list[str]
 ) -> dict[str, CommittedFile]:
     """The files of a commit and of its submodules, except names that can't be written to a folder safely."""
-    files = {f"{above}{file.name}": file._replace(name=f"{above}{file.name}") for file in files_in_commit(top, commit)}
-    listed = git(top, "ls-tree", "-r", "-z", "--full-tree", commit) or b""
-    for row in listed.split(b"\0"):
-        meta, _, raw = row.partition(b"\t")
-        name = os.fsdecode(raw)
-        if not meta.startswith(b"160000 ") or not _is_safe(name):
+    with ObjectReader(top) as reader:
+        listed, submodules = reader.files(commit)
+    files = {f"{above}{name}": CommittedFile(f"{above}{name}", *file) for name, file in listed.items()}
+    for name, pointer in submodules.items():
+        if not _is_safe(name):
             continue
-        pointer = meta.split()[2].decode()
         folder = top / name
         if (folder / ".git").exists() and resolve_commit(folder, pointer) is not None:
             repositories[f"{above}{name}/"] = folder

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from donewhen.config.state_folder import FOLDER
 from donewhen.foundation.git import CommittedFile, git
+from donewhen.foundation.git_objects import object_name
 from donewhen.jobs.evidence.tree_diff import git_blob_hash, resolve_commit
 from donewhen.jobs.verifying.base_branch import Base, read_unfollowed
 from donewhen.jobs.verifying.laying_out import clear_path
@@ -72,7 +73,7 @@ def left_out_names(base: Base, linked: Sequence[str]) -> list[str]:
 def link_environments(base: Base, folder: Path, steers: Callable[[str], bool]) -> tuple[str, ...]:
     """Link ignored environments, which commands need and no commit has, and return their names."""
     linked: list[str] = []
-    for name in _environments(base):
+    for name in environment_names(base):
         # A folder that only looks like an environment could be imported instead of a module of the same name.
         if not os.path.lexists(folder / name) and not steers(f"{name}/pyvenv.cfg"):
             clear_path(folder, name).symlink_to(base.top / name)
@@ -104,6 +105,24 @@ def copy_ignored_outputs(base: Base, folder: Path, outputs: WorkOutputs) -> tupl
     return tuple(copied)
 
 
+def copy_present(base: Base, folder: Path, present: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Copy ignored files that were agreed to be there, and return the names of those copied and of those that the
+    checkout lacks or has with another content."""
+    copied: list[str] = []
+    missing: list[str] = []
+    for name, blob in sorted(present.items()):
+        source = base.top / name
+        content = None if _is_linked(source) or not source.is_file() else read_unfollowed(source)
+        if content is None or object_name(content, "blob", blob) != blob:
+            missing.append(name)
+        elif not os.path.lexists(folder / name):
+            path = clear_path(folder, name)
+            path.write_bytes(content)
+            path.chmod(source.stat().st_mode & 0o777)
+            copied.append(name)
+    return tuple(copied), tuple(missing)
+
+
 def _is_linked(path: Path) -> bool:
     """Whether a path of the checkout is a link, or below one."""
     return os.path.realpath(path) != str(path)
@@ -117,7 +136,7 @@ def _ignored(base: Base) -> Iterator[str]:
             yield name
 
 
-def _environments(base: Base) -> Iterator[str]:
+def environment_names(base: Base) -> Iterator[str]:
     """Ignored virtual environments and ``node_modules``; of an ignored folder, also those directly in it."""
     for name in _ignored(base):
         place = base.top / name

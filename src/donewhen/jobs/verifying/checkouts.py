@@ -44,7 +44,7 @@ class ChangedJudgingFile(NamedTuple):
 def branch_files(base: Base, contract: Workspace) -> Files:
     """The files of the judged commit including its tests, with the base's contract. Files that the branch did not
     change are those of the base, as after a merge."""
-    files = {name: file for name, file in base.work.items() if not _is_compiled(name)}
+    files = {name: file for name, file in base.work.items() if not is_compiled(name)}
     for name in sorted({*base.files, *base.forked}) if base.is_behind else ():
         before, now = base.forked.get(name), base.files.get(name)
         if now != before and base.work.get(name) == before:
@@ -129,7 +129,7 @@ def _is_contract(base: Base, name: str) -> bool:
     return inner.startswith(f"{FOLDER}/") or is_plan(base.form, inner) or inner in PROJECT_HOOK_FILES
 
 
-def _is_compiled(name: str) -> bool:
+def is_compiled(name: str) -> bool:
     """Whether it is bytecode, which Python could run instead of the source."""
     return name.endswith((".pyc", ".pyo"))
 

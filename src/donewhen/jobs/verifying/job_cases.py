@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from donewhen.foundation.plain_text import plain_text
+from donewhen.foundation.process import CommandNotRunnableError
+from donewhen.foundation.secrets import redact_secrets
 from donewhen.jobs.board.validity import DependencyFact
-from donewhen.jobs.contract.agreement import Seal
 from donewhen.jobs.evidence.commands import evidence_store
+from donewhen.jobs.evidence.placed_runs import running_in
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement
+from donewhen.jobs.evidence.room_session import PrepareFailedError
 from donewhen.jobs.gates.agreement_gate import agreement_gate
 from donewhen.jobs.gates.dependency_gate import dependency_gate
 from donewhen.jobs.gates.evidence_status import EvidenceStatus
@@ -20,41 +23,30 @@ from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.entry_content import CommandRun
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateReason
-from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.verifying.agreed_jobs import AgreedJob
 from donewhen.jobs.verifying.base_branch import Base
-from donewhen.jobs.verifying.branch_changes import BranchClaim, receipt_reasons
+from donewhen.jobs.verifying.branch_changes import receipt_reasons
 from donewhen.jobs.verifying.cases import CaseKind, CaseReason, VerificationCase
-from donewhen.jobs.verifying.rerun import Memory, SignedEntries, lost_tests, rerun_job, run_tests, with_dependencies
+from donewhen.jobs.verifying.decisions import acceptance_step, person_decides
+from donewhen.jobs.verifying.rerun import SignedEntries, lost_tests, rerun_job, run_tests, with_dependencies
+from donewhen.jobs.verifying.run_trees import RunTree
+from donewhen.test_reports.renamed_tests import renamed_tests
 
 OnProgress = Callable[[str], None]
 
 _MAX_LINES = 20
 # These compare with the job's start on the base; here everything is run again anyway.
 _NOT_APPLICABLE = frozenset({GateCode.NOT_STARTED, GateCode.REPORT_CONFIG_CHANGED})
-_REQUIREMENT_CODES = frozenset({*CRITERION_CODES.values(), GateCode.COMMAND_NOT_PASSED})
+_REQUIREMENT_CODES = frozenset(
+    {
+        *CRITERION_CODES.values(),
+        GateCode.COMMAND_NOT_PASSED,
+        GateCode.OUTSIDE_WORK_AREA,
+        GateCode.TESTS_CHANGED,
+    }
+)
 _RERUN_COMPONENTS = ("acceptance", "verification")
-
-
-class AgreedJob(NamedTuple):
-    """A job of the base branch, with what was agreed there."""
-
-    job: Job
-    seal: Seal | None
-    done: bool
-    known: frozenset[str]
-    """The hashes of its entries on the base."""
-    claim: BranchClaim
-    name: str
-    """Its plan file, relative to the project."""
-
-
-class RunTree(NamedTuple):
-    """A folder to run in, with its label and its cached results."""
-
-    workspace: Workspace
-    label: str
-    memory: Memory
 
 
 def job_cases(
@@ -72,23 +64,34 @@ def job_cases(
     results: list[tuple[RunTree, Facts]] = []
     base_tree, *work_trees = trees
     base_job = base_tree.workspace.job_at(base_tree.workspace.root / agreed_job.name)
-    run_tests(
-        base_tree.workspace,
-        base_job,
-        base_tree.memory,
-        lambda requirement: on_progress(f"{base_job.id}  {base_tree.label}{requirement.evidence}"),
-    )
+    # What can't be built on the base has no tests there.
+    with running_in(base_tree.room), suppress(CommandNotRunnableError, PrepareFailedError):
+        base_tree.room.prepare()
+        run_tests(
+            base_tree.workspace,
+            base_job,
+            base_tree.memory,
+            lambda requirement: on_progress(f"{base_job.id}  {base_tree.label}{requirement.evidence}"),
+        )
     for tree in work_trees:
         job = tree.workspace.job_at(tree.workspace.root / agreed_job.name)
 
         def report(requirement: Requirement, label: str = tree.label) -> None:
             on_progress(f"{agreed_job.job.id}  {label}{requirement.evidence}")
 
-        facts = with_dependencies(rerun_job(base, tree.workspace, job, tree.memory, signed, report), states)
+        with running_in(tree.room):
+            try:
+                tree.room.prepare()
+            except PrepareFailedError as error:
+                yield _prepare_case(agreed_job, tree, error)
+                return
+            facts = with_dependencies(rerun_job(base, tree.workspace, job, tree.memory, signed, report), states)
         if agreed_job.done:
             facts = facts._replace(outputs=tuple(file._replace(changed=True) for file in facts.outputs))
-        lost = lost_tests(results[0][0].workspace if results else base_tree.workspace, tree.workspace, job)
+        before = results[0][0] if results else base_tree
+        lost = lost_tests(before.workspace, tree.workspace, job, work_trees[0].free, _renaming(before, tree))
         results.append((tree, facts._replace(suites=lost)))
+    results = person_decides(results, base_tree, base_job)
     strict = results[0][1]
     agreement = [_case_reason(agreed_job, reason) for reason in agreement_gate(strict).reasons]
     yield case_from_reasons("agreement", "gate", [*agreement, *agreed_job.claim.reasons])
@@ -104,6 +107,10 @@ def job_cases(
     yield from criteria
     refuted = any(case.outcome == "failed" for case in criteria)
     yield from _receipt_case(branch, agreed_job, policy, refuted=refuted)
+
+
+def _renaming(before: RunTree, now: RunTree) -> Callable[[Collection[str], Collection[str]], Mapping[str, str]]:
+    return lambda lost, new: renamed_tests(lost, new, before.room.test_sources(), now.room.test_sources())
 
 
 def case_from_reasons(name: str, kind: CaseKind, reasons: Iterable[CaseReason]) -> VerificationCase:
@@ -154,11 +161,10 @@ def _criterion_case(job: AgreedJob, results: Sequence[tuple[RunTree, Facts]], pl
         if status.state == "passed":
             continue
         code = GateCode.COMMAND_NOT_PASSED if kind == "command" else CRITERION_CODES[status.state]
-        reasons.append(
-            CaseReason(
-                code, f"{tree.label}{status_sentence(status)}", _line_of(job, requirement), _next_step(job, code)
-            )
-        )
+        label, next_step = tree.label, _next_step(job, code)
+        if status.code is not None:
+            code, label, next_step = status.code, "", acceptance_step(job.job.id, status.code)
+        reasons.append(CaseReason(code, f"{label}{status_sentence(status)}", _line_of(job, requirement), next_step))
         output = output or _output_end(tree.workspace, status)
     messages = [reason.message.removeprefix(tree.label) for reason, (tree, _) in zip(reasons, results, strict=False)]
     if len(messages) > 1 and len(set(messages)) == 1:
@@ -178,6 +184,13 @@ def _receipt_case(branch: Workspace, job: AgreedJob, policy: Policy, *, refuted:
         message = f"The branch claims that {job.job.id} is done ({receipt}), but running it again failed."
         reasons.append(CaseReason(code, message, job.claim.where, FINDINGS[code].next_step))
     yield case_from_reasons("receipt", "gate", reasons)
+
+
+def _prepare_case(job: AgreedJob, tree: RunTree, error: PrepareFailedError) -> VerificationCase:
+    code = GateCode.COMMAND_NOT_PASSED
+    reason = CaseReason(code, f"{tree.label}{error.message}.", job.claim.where, _next_step(job, code))
+    output = _last_lines(tree.workspace, redact_secrets(error.run.result.output))
+    return VerificationCase("prepare", "command", "failed", (reason,), output=output)
 
 
 def _applicable(reasons: Sequence[GateReason]) -> list[GateReason]:
@@ -208,5 +221,9 @@ def _line_of(agreed_job: AgreedJob, requirement: Requirement) -> str:
 def _output_end(tree: Workspace, status: EvidenceStatus) -> str:
     run = None if status.entry is None else status.entry.content
     content = evidence_store(tree).get(run.output) if isinstance(run, CommandRun) and run.output else None
-    text = plain_text((content or b"").decode("utf-8", "replace")).replace(str(tree.root), ".")
+    return _last_lines(tree, (content or b"").decode("utf-8", "replace"))
+
+
+def _last_lines(tree: Workspace, output: str) -> str:
+    text = plain_text(output).replace(str(tree.root), ".")
     return "\n".join(text.rstrip().splitlines()[-_MAX_LINES:])

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from donewhen.foundation.git import CommittedFile, git
 from donewhen.jobs.record.anchors import NOTES
@@ -37,18 +38,26 @@ def init_repository(base: Base, folder: Path, head: str) -> None:
         git(folder, "update-ref", f"refs/notes/{NOTES}", notes.decode().strip())
 
 
-def write_files(base: Base, folder: Path, files: Iterable[CommittedFile]) -> tuple[str, ...]:
+class WrittenFiles(NamedTuple):
+    """What was written in the place of pointers of Git LFS."""
+
+    fetched: frozenset[str]
+    """The files with their contents."""
+    not_fetched: tuple[str, ...]
+    """Those whose content is not here, so that the pointer was written."""
+
+
+def write_files(base: Base, folder: Path, files: Iterable[CommittedFile]) -> WrittenFiles:
     """Write files as they were committed, without the conversions that a checkout could make.
 
-    A pointer of Git LFS is replaced by its content; return the names of those whose content is not here.
+    A pointer of Git LFS is replaced by its content.
     """
     waiting = [*files]
+    fetched: set[str] = set()
     not_fetched: list[str] = []
     # In batches, because the contents are held in memory.
     for batch in (waiting[start : start + _BATCH] for start in range(0, len(waiting), _BATCH)):
         contents = list(base.contents(batch))
-        if len(contents) != len(batch):
-            raise BaseError("git can't read the files of a commit.", where=str(base.top), next_step="git fsck")
         for file, content in zip(batch, contents, strict=True):
             path = clear_path(folder, file.name)
             if file.mode == "120000":
@@ -56,11 +65,14 @@ def write_files(base: Base, folder: Path, files: Iterable[CommittedFile]) -> tup
                 continue
             if (digest := _lfs_digest(content)) is not None:
                 stored = _lfs_content(base, file, digest)
-                not_fetched += [file.name] if stored is None else []
-                content = content if stored is None else stored
+                if stored is None:
+                    not_fetched.append(file.name)
+                else:
+                    fetched.add(file.name)
+                    content = stored
             path.write_bytes(content)
             path.chmod(0o755 if file.mode == "100755" else 0o644)
-    return tuple(not_fetched)
+    return WrittenFiles(frozenset(fetched), tuple(not_fetched))
 
 
 def remove_links_out(folder: Path, names: Iterable[str], linked: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from donewhen.jobs.evidence.commands import (
 )
 from donewhen.jobs.evidence.records import UnusableRecord
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirements_of
+from donewhen.jobs.evidence.two_runs import tests_of
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, is_sign_off
 from donewhen.jobs.gates.facts import Facts, chain_problems, facts_of
 from donewhen.jobs.gates.suites import SuiteFact, compare_suites, test_outcomes
@@ -102,8 +103,15 @@ def run_tests(tree: Workspace, job: Job, memory: Memory, on_progress: Callable[[
                 _run_requirement(tree, job, requirement, memory)
 
 
-def lost_tests(old_tree: Workspace, new_tree: Workspace, job: Job) -> tuple[SuiteFact, ...]:
-    """The tests that ran in the old tree, and are missing or skipped in the new one."""
+def lost_tests(
+    old_tree: Workspace,
+    new_tree: Workspace,
+    job: Job,
+    free: Collection[str] = (),
+    renamed: Callable[[Collection[str], Collection[str]], Mapping[str, str]] = lambda _lost, _new: {},
+) -> tuple[SuiteFact, ...]:
+    """The tests that ran in the old tree, and are missing or skipped in the new one. ``free`` are files whose tests may
+    change; ``renamed`` finds the new ids of tests that are the same otherwise."""
     facts: list[SuiteFact] = []
     for evidence in dict.fromkeys(
         requirement.evidence for requirement in requirements_of(job) if requirement.check.kind == "run"
@@ -121,8 +129,25 @@ def lost_tests(old_tree: Workspace, new_tree: Workspace, job: Job) -> tuple[Suit
                 for name, outcome in old.items()
                 if outcome != "errored" or (new or {}).get(name) == "skipped"
             }
-            facts.append(compare_suites(evidence, new or {}, known))
+            for name in tests_of(known, free):
+                del known[name]
+            now = dict(new or {})
+            lost = known.keys() - now.keys()
+            now |= {
+                name: now[other] for name, other in (renamed(lost, now.keys() - old.keys()) if lost else {}).items()
+            }
+            facts.append(compare_suites(evidence, now, known))
     return tuple(facts)
+
+
+def tests_in(tree: Workspace, job: Job) -> Mapping[str, str]:
+    """The outcomes of all tests whose ids a job's commands reported in a folder."""
+    found: dict[str, str] = {}
+    for requirement in requirements_of(job):
+        entry = newest_run(tree.ledger.read(job.id).entries, requirement.evidence)
+        outcomes = None if entry is None else test_outcomes(evidence_store(tree), entry)
+        found |= {} if outcomes is None or isinstance(outcomes, UnusableRecord) else outcomes
+    return found
 
 
 def with_dependencies(facts: Facts, states: Mapping[str, DependencyFact]) -> Facts:

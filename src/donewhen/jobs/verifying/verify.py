@@ -7,30 +7,24 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from donewhen.config.settings import Settings
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.validity import DependencyFact
-from donewhen.jobs.contract.agreement import Seal, current_seal, project_seal
+from donewhen.jobs.contract.agreement import Seal, project_seal
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode
 from donewhen.jobs.plan.workspace import Workspace
-from donewhen.jobs.record.history import history_of
-from donewhen.jobs.verifying.base_branch import Base, base_of, is_shallow
-from donewhen.jobs.verifying.branch_changes import claim_of, project_reasons, record_reasons
+from donewhen.jobs.verifying.agreed_jobs import AgreedJob, agreed_jobs, choose_jobs
+from donewhen.jobs.verifying.base_branch import Base, base_of
+from donewhen.jobs.verifying.branch_changes import project_reasons, record_reasons
 from donewhen.jobs.verifying.cases import CaseReason, JobCases, Verification, VerificationCase
-from donewhen.jobs.verifying.checkouts import (
-    ChangedJudgingFile,
-    branch_files,
-    work_files,
-    write_claim_folder,
-    write_contract_folder,
-)
-from donewhen.jobs.verifying.job_cases import AgreedJob, OnProgress, RunTree, case_from_reasons, job_cases
-from donewhen.jobs.verifying.judging_files import judging_files_of
-from donewhen.jobs.verifying.rooms import Room, make_room, room_notes
-from donewhen.jobs.verifying.work_outputs import WorkOutputs, outputs_of
+from donewhen.jobs.verifying.checkouts import write_claim_folder, write_contract_folder
+from donewhen.jobs.verifying.job_cases import OnProgress, case_from_reasons, job_cases
+from donewhen.jobs.verifying.notes import notes_on_base, notes_on_changes, notes_on_jobs, notes_on_settings
+from donewhen.jobs.verifying.removed_files import removed_files_case
+from donewhen.jobs.verifying.rooms import room_notes
+from donewhen.jobs.verifying.run_trees import RunTrees, run_trees
 
 
 def verify_branch(
@@ -54,102 +48,39 @@ def verify_branch(
         project_file = contract.where(contract.project_file)
         seal = project_seal(contract, project)
         policy = Policy.of(seal.terms if seal else None)
-        agreed, unreadable = _agreed_jobs(base, contract, branch, policy)
-        chosen = _choose_jobs(agreed, contract, jobs)
+        agreed, unreadable = agreed_jobs(base, contract, branch, policy)
+        chosen = choose_jobs(agreed, contract, jobs)
         on_progress("the record")
         cases = [
             _contract_case(base, branch, contract, seal, _contract_at_fork(base, branch, place)),
             _record_case(base, branch),
         ]
-        trees, changed, room = _trees(base, live, contract, [agreed[name] for name in chosen], place)
-        cases += _judging_case(base, changed)
-        verified = dict(_verify_jobs(base, branch, policy, trees, agreed, chosen, on_progress))
+        trees = run_trees(base, live, contract, [agreed[name] for name in chosen], place)
+        verified: dict[str, JobCases] = {}
+        if trees is not None:
+            verified |= _verify_jobs(base, branch, policy, trees, agreed, chosen, on_progress)
+        cases.append(removed_files_case(base, trees, [agreed[name] for name in chosen]))
         rest = [_not_claimed(base, job, asked_for=not jobs) for name, job in agreed.items() if name not in verified]
         every = (*verified.values(), *rest, *unreadable, *_new_jobs(branch, agreed))
-    if not any(cases_of_job.claimed for cases_of_job in every):
-        cases.append(case_from_reasons("something is verified", "project", [_nothing_verified(base)]))
-    found = Verification(ref, base.commit, tuple(cases), every, (), base.inside, project_file, base.head)
-    notes = (*_notes(base, changed), *room_notes(base, room, passed=found.passed), *_obsolete_settings(agreed_settings))
+        if not any(cases_of_job.claimed for cases_of_job in every):
+            cases.append(case_from_reasons("something is verified", "project", [_nothing_verified(base)]))
+        found = Verification(ref, base.commit, tuple(cases), every, (), base.inside, project_file, base.head)
+        room = None if trees is None else trees.work
+        notes = (
+            *notes_on_base(base),
+            *notes_on_changes(base, trees, found.reasons),
+            *notes_on_jobs(base, [agreed[name] for name in chosen]),
+            *room_notes(base, room, passed=found.passed),
+            *notes_on_settings(agreed_settings),
+        )
     return found._replace(notes=notes)
-
-
-def _agreed_jobs(
-    base: Base, contract: Workspace, branch: Workspace, policy: Policy
-) -> tuple[dict[str, AgreedJob], list[JobCases]]:
-    agreed: dict[str, AgreedJob] = {}
-    unreadable: list[JobCases] = []
-    for place in contract.places():
-        try:
-            job = contract.job_at(place.path)
-        except DonewhenError as error:
-            reason = CaseReason(error.code, error.message, error.where or contract.where(place.path), error.next_step)
-            case = VerificationCase("plan", "gate", "failed", (reason,))
-            unreadable.append(JobCases(place.id, place.id, contract.where(place.path), True, (case,)))
-            continue
-        entries = contract.ledger.read(job.id).entries
-        seal = current_seal(job.id, entries, policy)
-        known = {entry.hash for entry in entries}
-        claim = claim_of(base, branch, job, contract.where(job.path), seal, policy, known)
-        done = history_of(job.id, entries, policy).completed is not None
-        agreed[job.id] = AgreedJob(job, seal, done, frozenset(known), claim, contract.where(job.path))
-    return agreed, unreadable
-
-
-def _choose_jobs(agreed: Mapping[str, AgreedJob], contract: Workspace, names: Sequence[str]) -> list[str]:
-    """The jobs to run again, each after its dependencies."""
-    claimed = [name for name, agreed_job in agreed.items() if agreed_job.claim.done]
-    wanted = [_job_id(contract, name) for name in names] if names else claimed
-    order: dict[str, None] = {}
-    waiting = [(name, False) for name in reversed(wanted)]
-    visited: set[str] = set()
-    while waiting:
-        name, after = waiting.pop()
-        if after:
-            order[name] = None
-        elif name not in visited:
-            visited.add(name)
-            waiting.append((name, True))
-            dependencies = agreed[name].job.depends_on
-            waiting += [
-                (dependency, False)
-                for dependency in reversed(dependencies)
-                if dependency in agreed and agreed[dependency].claim.done
-            ]
-    return list(order)
-
-
-def _job_id(contract: Workspace, name: str) -> str:
-    try:
-        return contract.job(name).id
-    except DonewhenError as error:
-        # Without its location, which is a temporary folder.
-        raise type(error)(error.message, next_step=error.next_step) from error
-
-
-def _trees(
-    base: Base, live: Workspace, contract: Workspace, chosen: Sequence[AgreedJob], place: Path
-) -> tuple[list[RunTree], tuple[ChangedJudgingFile, ...], Room | None]:
-    if not chosen:
-        return [], (), None
-    open_jobs = [agreed_job.job for agreed_job in chosen if not agreed_job.done]
-    judges = judging_files_of(base, contract, [agreed_job.job for agreed_job in chosen], open_jobs)
-    outputs = outputs_of(base, contract, [agreed_job.job for agreed_job in chosen])
-    before = make_room(base, live, _make_folder(place / "base"), base.files, judges, WorkOutputs())
-    trees = [RunTree(before.workspace, f"On {base.ref}: ", {})]
-    files, changed = work_files(base, contract, judges)
-    strict = make_room(base, live, _make_folder(place / "strict"), files, judges, outputs)
-    if not changed:
-        return [*trees, RunTree(strict.workspace, "", {})], (), strict
-    own = make_room(base, live, _make_folder(place / "own"), branch_files(base, contract), judges, outputs)
-    trees.append(RunTree(strict.workspace, f"With the tests of {base.ref}: ", {}))
-    return [*trees, RunTree(own.workspace, "With the branch's own tests: ", {})], changed, own
 
 
 def _verify_jobs(
     base: Base,
     branch: Workspace,
     policy: Policy,
-    trees: Sequence[RunTree],
+    trees: RunTrees,
     agreed: Mapping[str, AgreedJob],
     chosen: Sequence[str],
     on_progress: OnProgress,
@@ -159,7 +90,7 @@ def _verify_jobs(
         agreed_job = agreed[name]
         where = agreed_job.claim.where
         try:
-            cases = tuple(job_cases(base, branch, policy, trees, agreed_job, states, on_progress))
+            cases = tuple(job_cases(base, branch, policy, trees.of(agreed_job), agreed_job, states, on_progress))
         except DonewhenError as error:
             reason = CaseReason(error.code, error.message, error.where or where, error.next_step)
             cases = (VerificationCase("gates", "gate", "error", (reason,)),)
@@ -219,21 +150,6 @@ def _unreadable_reason(branch: Workspace, error: DonewhenError) -> CaseReason:
     return CaseReason(error.code, error.message, where, error.next_step)
 
 
-def _judging_case(base: Base, changed: Sequence[ChangedJudgingFile]) -> list[VerificationCase]:
-    """Fail if the branch removes test files. The base's tests were run anyway."""
-    reasons = [
-        CaseReason(
-            GateCode.REPORT_TESTS_LOST,
-            f"{file.name} judges the work on {base.ref}, but the branch removes it.",
-            file.name.removeprefix(base.inside),
-            "Restore it, or let a person agree on the base branch that it is an output of the job.",
-        )
-        for file in changed
-        if file.kind == "removed"
-    ]
-    return [case_from_reasons("tests", "project", reasons)]
-
-
 def _new_jobs(branch: Workspace, agreed: Mapping[str, AgreedJob]) -> Iterator[JobCases]:
     """Jobs that exist only on the branch, so they are not agreed on the base."""
     for place in branch.places():
@@ -273,27 +189,6 @@ def _not_claimed(base: Base, job: AgreedJob, *, asked_for: bool) -> JobCases:
     if job.claim.reasons:
         cases.insert(0, case_from_reasons("agreement", "gate", job.claim.reasons))
     return JobCases(job.job.id, job.job.title, job.claim.where, False, tuple(cases))
-
-
-def _notes(base: Base, changed: Sequence[ChangedJudgingFile]) -> Iterator[CaseReason]:
-    if not base.fork and is_shallow(base):
-        message = f"This is a shallow clone, so it is unknown whether the branch contains all commits of {base.ref}."
-        yield CaseReason(FindingCode.GIT, message, "", "git fetch --unshallow")
-    elif base.is_behind:
-        message = f"The branch lacks commits of {base.ref}; files that it did not change were taken from there."
-        yield CaseReason(FindingCode.GIT, message, "", f"git merge {base.ref}")
-    for file in changed:
-        if file.kind != "removed":
-            message = f"{file.name} was {file.kind} on the branch; the work was also judged without that change."
-            yield CaseReason(FindingCode.JUDGING_CHANGED, message, file.name.removeprefix(base.inside))
-
-
-def _obsolete_settings(settings: Settings) -> Iterator[CaseReason]:
-    if "verify.from_base" in settings.given:
-        message = "verify.from_base is obsolete. Its patterns are added to the default and never replace it."
-        where = settings.source.name if settings.source is not None else ""
-        next_step = "Remove it once every job has a work area: everything outside of it is taken from the base branch."
-        yield CaseReason(FindingCode.SETTING_OBSOLETE, message, where, next_step)
 
 
 def _nothing_verified(base: Base) -> CaseReason:

@@ -41,14 +41,16 @@
   };
   // A key press meant for the previous page must not decide an item that was not read yet.
   const SETTLED = 400;
-  const give = (item, verdict) => {
-    if (performance.now() > SETTLED) item?.querySelector(`button[name=verdict][value=${verdict}]`)?.click();
+  const give = (key) => () => {
+    if (performance.now() > SETTLED) chosen()?.querySelector(`button[name=verdict][data-key=${key}]`)?.click();
   };
   const keys = {
     j: () => choose(items()[items().indexOf(chosen()) + 1]),
     k: () => choose(items()[Math.max(0, items().indexOf(chosen()) - 1)]),
-    p: () => give(chosen(), "pass"),
-    f: () => give(chosen(), "fail"),
+    p: give("p"),
+    f: give("f"),
+    a: give("a"),
+    x: give("x"),
     o: () => chosen()?.querySelector("[data-open]")?.click(),
     r: () => chosen()?.querySelector("input[name=reason]")?.focus(),
     "?": () => {
