@@ -6,15 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.jobs.evidence import room_session
-
 sys.path.insert(0, str(Path(__file__).parent))
-
-
-@pytest.fixture
-def kept_rooms(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rooms are used again, as those of large projects are."""
-    monkeypatch.setattr(room_session, "_KEPT_FROM", 0)
 
 
 @pytest.fixture(autouse=True)
