@@ -271,6 +271,7 @@ def test_a_room_that_was_planted_as_a_link_is_not_used(tmp_path: Path) -> None:
     assert sorted(path.name for path in other.iterdir()) == ["precious.txt"]
 
 
+@pytest.mark.usefixtures("kept_rooms")
 def test_files_of_a_room_are_never_hard_links_to_files_that_others_can_write(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop")
     job = bench.job(RUN_CHECK)

@@ -205,7 +205,6 @@ def test_node_and_npm_read_the_agreed_files(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop", NPM)
     bench.write("node_modules/limits/index.js", "exports.sum = 3\n")
     job = bench.job(
-        "The tests pass\n  check: run node --test test/",
         "npm agrees\n  check: run npm run --silent check",
         outputs=["/src/price.js"],
         work=["/src/**", "/test/**", "/scripts/**"],
@@ -213,13 +212,8 @@ def test_node_and_npm_read_the_agreed_files(tmp_path: Path) -> None:
     tricks = {
         "another shell": {".npmrc": "script-shell=/bin/true\n"},
         "another script": {"package.json": NPM["package.json"].replace("node ", "true ")},
-        "the script": {"scripts/check.js": "\n"},
         "a package nearer to the script": {"scripts/node_modules/limits/index.js": "process.exit(0)\n"},
-        "a package nearer to the tests": {
-            "test/node_modules/x/index.js": "",
-            "test/package.json": '{"type": "module"}',
-        },
-        "settings beside the work": {"src/package.json": '{"main": "x.js"}', "test/price.test.js": ""},
+        "settings beside the work": {"src/package.json": '{"type": "module"}', "scripts/package.json": "{}"},
     }
     for name, changes in tricks.items():
         bench.write("src/price.js", "exports.total = () => 0 // done\n")
@@ -229,3 +223,21 @@ def test_node_and_npm_read_the_agreed_files(tmp_path: Path) -> None:
         bench.undo()
     bench.write("src/price.js", JS_GOOD)
     assert bench.complete(job).done
+
+
+INDIRECT = {
+    "make": ("make check", {"Makefile": f".PHONY: check\ncheck:\n\t{PYTHON} tools/check.py\n"}),
+    "a script of the shell": ("sh check.sh", {"check.sh": f"set -e\nexec {PYTHON} tools/check.py\n"}),
+    "npm": ("npm run --silent check", {"package.json": f'{{"scripts": {{"check": "{PYTHON} tools/check.py"}}}}\n'}),
+}
+
+
+@pytest.mark.xfail(strict=True, reason="a script in the area that only an agreed file names is still work")
+@pytest.mark.parametrize("how", INDIRECT)
+def test_a_script_in_the_area_that_an_agreed_file_runs_is_agreed(tmp_path: Path, how: str) -> None:
+    command, files = INDIRECT[how]
+    if shutil.which(command.split()[0]) is None:
+        pytest.fail("this program is not installed")
+    bench = Bench(tmp_path / "shop", SHOP | files | {"tools/check.py": SHOP["check.py"]})
+    job = bench.job(f"It is checked\n  check: run {command}", work=["/src/shop/**", "/tools/**"])
+    bench.refuses(job, {"the script": wrote({"tools/check.py": "print('fine')\n"})})

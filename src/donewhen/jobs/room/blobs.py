@@ -22,6 +22,10 @@ class MissingContentError(DonewhenError):
     code = "content_missing"
 
 
+class ChangedContentError(MissingContentError):
+    """A file has another content than a moment ago."""
+
+
 class Blobs(Protocol):
     """Where contents come from."""
 
@@ -129,7 +133,8 @@ class SeveralBlobs:
             try:
                 return next(iter([*source.contents([file])]))
             except (GitError, MissingContentError) as error:
-                problem = error
+                # That it was there a moment ago says more than that it is nowhere else.
+                problem = problem if isinstance(problem, ChangedContentError) else error
         raise problem
 
 
@@ -152,5 +157,5 @@ class DiskBlobs:
             except OSError as error:
                 raise MissingContentError(f"{name} can't be read: {error.strerror}.") from error
             if object_name(content, "blob", blob) != blob:
-                raise MissingContentError(f"{name} changed while it was being read.")
+                raise ChangedContentError(f"{name} changed while it was being read.", next_step="Run it again.")
             yield content
