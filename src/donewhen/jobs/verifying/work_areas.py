@@ -110,9 +110,10 @@ def _is_signed(entry: Entry, known: Collection[str]) -> bool:
 def _joined(areas: Sequence[WorkArea], inside: str) -> WorkArea:
     return WorkArea(
         inside,
-        tuple(pattern for area in areas for pattern in area.patterns),
-        tuple(output for area in areas for output in area.outputs),
-        tuple(pattern for area in areas for pattern in area.may_change),
+        patterns=tuple(pattern for area in areas for pattern in area.patterns),
+        outputs=tuple(output for area in areas for output in area.outputs),
+        checked=tuple(path for area in areas for path in area.checked),
+        may_change=tuple(pattern for area in areas for pattern in area.may_change),
     )
 
 
