@@ -232,7 +232,6 @@ INDIRECT = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="a script in the area that only an agreed file names is still work")
 @pytest.mark.parametrize("how", INDIRECT)
 def test_a_script_in_the_area_that_an_agreed_file_runs_is_agreed(tmp_path: Path, how: str) -> None:
     command, files = INDIRECT[how]

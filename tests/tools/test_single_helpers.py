@@ -13,7 +13,11 @@ ONLY_IN = {
     "JSON without duplicate keys": (r"object_pairs_hook", {"foundation/json_parsing.py"}),
     # The tape of model answers locks the file that it appends to, which a writer before it may have replaced.
     # A temporary file is locked while it is written, so that it is not taken for one that was left behind.
-    "file locks": (r"\bflock\(", {"foundation/locks.py", "foundation/files.py", "testing/_tape.py"}),
+    # A room that is in use is not waited for: another process gets a folder of its own.
+    "file locks": (
+        r"\bflock\(",
+        {"foundation/locks.py", "foundation/files.py", "testing/_tape.py", "jobs/room/own_folders.py"},
+    ),
     # A server runs until it is stopped; nothing waits for its result.
     "running a coroutine": (r"\basyncio\.run\b", {"foundation/coroutines.py", "web/listener.py"}),
     "dates of HTTP headers": (r"parsedate_to_datetime", {"foundation/retrying.py"}),

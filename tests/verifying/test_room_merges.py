@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from room_kit import (
+from verify_kit import Shop
+from verify_room_kit import (
     CHECK,
     ON_PATH,
     PYTHON,
@@ -18,7 +19,6 @@ from room_kit import (
     found_codes,
     note_codes,
 )
-from verify_kit import Shop
 
 from donewhen.foundation.git import GitError
 from donewhen.jobs.ledger.approval import Approval, person_at_terminal

@@ -12,7 +12,19 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import pytest
-from room_kit import CHECK, ON_PATH, PYTEST, PYTHON, RIGHT, RUN_CHECK, RUN_TESTS, TESTS, WRONG, RoomShop, found_codes
+from verify_room_kit import (
+    CHECK,
+    ON_PATH,
+    PYTEST,
+    PYTHON,
+    RIGHT,
+    RUN_CHECK,
+    RUN_TESTS,
+    TESTS,
+    WRONG,
+    RoomShop,
+    found_codes,
+)
 
 from donewhen.jobs.verifying import Verification
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -63,7 +64,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         "started": result.started,
         "status": result.job.status,
         "next": result.next,
-        "overlapping": [overlap._asdict() for overlap in result.overlapping],
+        "overlapping": [asdict(overlap) for overlap in result.overlapping],
         "lessons": [{"id": lesson.lesson.id, "reasons": list(lesson.reasons)} for lesson in result.lessons],
     }
     return output.finish(ExitCode.PASS if result.started else ExitCode.GATE_FAILED, data, findings)

@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,7 +76,8 @@ def filter_commands(folder: Path, names: Collection[str]) -> dict[str, str]:
     return found
 
 
-class GitStart(NamedTuple):
+@dataclass(frozen=True)
+class GitStart:
     """How git is started."""
 
     argv: tuple[str, ...]

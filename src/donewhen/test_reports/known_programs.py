@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-class Options(NamedTuple):
+@dataclass(frozen=True)
+class Options:
     """The options of a program that starts another one."""
 
     values: frozenset[str] = frozenset()

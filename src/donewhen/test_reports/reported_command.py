@@ -5,9 +5,9 @@ from __future__ import annotations
 import posixpath
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
 
 from donewhen.test_reports.test_runners import TestRunner, own_report
 
@@ -19,7 +19,8 @@ _PYTEST_VARIABLE = "PYTEST_ADDOPTS"
 _NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
 
-class ReportedCommand(NamedTuple):
+@dataclass(frozen=True)
+class ReportedCommand:
     """How to start a command so that it writes a JUnit report."""
 
     words: tuple[str, ...]

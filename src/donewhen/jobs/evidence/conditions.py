@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from donewhen.foundation.canonical import digest_of
@@ -83,7 +84,8 @@ def inputs_of_tree(workspace: Workspace, job: Job, tree: Tree) -> Manifest:
     return Manifest({**files, **own, **upstream_manifest(workspace, job).files}, declared=False)
 
 
-class RoomFacts(NamedTuple):
+@dataclass(frozen=True)
+class RoomFacts:
     """What the rooms of a job say about the files now."""
 
     inputs: Manifest

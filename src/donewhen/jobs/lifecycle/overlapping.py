@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.board.views import open_jobs_on_dashboard
@@ -13,7 +13,8 @@ from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.room.names import is_pattern
 
 
-class Overlap(NamedTuple):
+@dataclass(frozen=True)
+class Overlap:
     """A job in progress, and what it and another one may both change."""
 
     job: str

@@ -142,6 +142,17 @@ _TEST_RUNNERS = frozenset(
 )
 
 
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+_RECIPE_FILES = {
+    **dict.fromkeys(("make", "gmake"), _MAKEFILES),
+    **dict.fromkeys(("npm", "yarn", "pnpm", "bun"), ("package.json",)),
+    "just": ("justfile", "Justfile", ".justfile"),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+    "tox": ("tox.ini",),
+}
+"""Programs that run what a file says, which they find by its name."""
+
+
 class NamedFile(NamedTuple):
     """A file that a check names."""
 
@@ -187,8 +198,7 @@ def named_files(argv: Sequence[str]) -> Iterator[NamedFile]:
     if module is not None:
         program, rest = module, words[words.index("-m") + 2 :]
         yield NamedFile(module.replace(".", "/"), whole_folder=False, module=True)
-    if program in ("make", "gmake"):
-        yield from (NamedFile(name, whole_folder=False) for name in ("GNUmakefile", "makefile", "Makefile"))
+    yield from (NamedFile(name, whole_folder=False) for name in _RECIPE_FILES.get(program, ()))
     reads = program in _READERS or "--doctest-modules" in rest
     for position, word in enumerate(rest):
         settings = position > 0 and rest[position - 1].startswith("-")
@@ -196,6 +206,24 @@ def named_files(argv: Sequence[str]) -> Iterator[NamedFile]:
             if reads and not settings and not (word.startswith("-") and "=" in word):
                 continue
             yield NamedFile(_plain(path), whole_folder=program not in _TEST_RUNNERS)
+
+
+def executed_files(argv: Sequence[str]) -> Iterator[NamedFile]:
+    """The files that a command runs: its program, the script of an interpreter, the module of ``python -m``."""
+    words = list(_without_launcher(argv))
+    if not words:
+        return
+    program = PurePosixPath(words[0]).name
+    if "/" in words[0] and not words[0].startswith("/"):
+        yield NamedFile(_plain(words[0]), whole_folder=True)
+    if (module := _module(words)) is not None:
+        yield NamedFile(module.replace(".", "/"), whole_folder=False, module=True)
+    elif program in _RUNNERS or program.startswith(("python", "pypy")):
+        script = next((word for word in words[1:] if not word.startswith("-")), None)
+        if script is not None and not script.startswith(("/", "~")):
+            yield NamedFile(_plain(script), whole_folder=True)
+    elif program in _RECIPE_FILES:
+        yield from (NamedFile(name, whole_folder=False) for name in _RECIPE_FILES[program])
 
 
 def _without_launcher(argv: Sequence[str]) -> Iterator[str]:

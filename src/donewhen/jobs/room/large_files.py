@@ -6,8 +6,8 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from donewhen.foundation.git import git
 from donewhen.foundation.git_objects import object_name
@@ -21,14 +21,16 @@ _CHUNK = 1 << 20
 _HASHES: dict[str, str] = {}
 
 
-class Pointer(NamedTuple):
+@dataclass(frozen=True)
+class Pointer:
     """What is committed of a large file."""
 
     hash: str
     size: int
 
 
-class LargeFile(NamedTuple):
+@dataclass(frozen=True)
+class LargeFile:
     """A file with the content that a pointer names."""
 
     path: Path

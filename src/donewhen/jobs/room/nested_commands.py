@@ -1,4 +1,4 @@
-"""Scripts that an agreed file runs: the recipes of a Makefile, the scripts of a manifest, the lines of a shell script."""
+"""Scripts that agreed files run: recipes of a Makefile, scripts of a manifest, lines of a shell script."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from donewhen.jobs.room.done_work import files_of_done_jobs
 from donewhen.jobs.room.ignore_rules import agreed_ignore_rules
 from donewhen.jobs.room.manifests import only_dependencies_differ
 from donewhen.jobs.room.names import matches_pattern
+from donewhen.jobs.room.nested_commands import with_nested
 from donewhen.jobs.room.room_plan import RoomPlan, Tree, plan_room
 from donewhen.jobs.room.sparse import left_out_of_checkout
 from donewhen.jobs.room.upstream import UpstreamFiles, upstream_files
@@ -104,7 +105,12 @@ def read_rooms(
             place.inside,
             committed.files,
             committed.folders,
-            basis.named(place.inside),
+            with_nested(
+                basis.named(place.inside),
+                place.inside,
+                committed.files,
+                lambda name: _content(committed, name),
+            ),
             collected=collected,
             test_patterns=_collected_patterns(committed, basis),
             installed=installed_names(place.top, disk.environments),
@@ -137,6 +143,10 @@ def read_rooms(
         # The disk first: what is not in the repository would cost a git process for each file.
         blobs = SeveralBlobs(DiskBlobs(str(place.top)), agreed.blobs, StoredBlobs(workspace.folder / "state" / "tree"))
         yield RoomReading(basis, agreed, disk, plan, area, judges, blobs, upstream, form.notes)
+
+
+def _content(agreed: AgreedFiles, name: str) -> bytes:
+    return next(iter([*agreed.blobs.contents([(name, agreed.files[name].blob)])]))
 
 
 def _collected_patterns(agreed: AgreedFiles, basis: RoomBasis) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ import re
 import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from donewhen.foundation.git import CommittedFile, git
 from donewhen.jobs.record.anchors import NOTES
@@ -38,7 +38,8 @@ def init_repository(base: Base, folder: Path, head: str) -> None:
         git(folder, "update-ref", f"refs/notes/{NOTES}", notes.decode().strip())
 
 
-class WrittenFiles(NamedTuple):
+@dataclass(frozen=True)
+class WrittenFiles:
     """What was written in the place of pointers of Git LFS."""
 
     fetched: frozenset[str]

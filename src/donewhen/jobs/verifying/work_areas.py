@@ -16,6 +16,7 @@ from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.room.basis import RoomBasis, accepted_changes, basis_from_seal
 from donewhen.jobs.room.judging_names import NamedFile
 from donewhen.jobs.room.manifests import only_dependencies_differ
+from donewhen.jobs.room.nested_commands import with_nested
 from donewhen.jobs.room.reading import installed_names
 from donewhen.jobs.room.room_plan import RoomPlan, plan_room
 from donewhen.jobs.room.work_area import JudgingFiles, WorkArea, judging_files
@@ -77,7 +78,7 @@ def planned_files(
         base.inside,
         before,
         folders_of(before),
-        named,
+        with_nested(named, base.inside, before, base.content),
         collected=collected,
         installed=installed_names(base.top, environments),
     )
