@@ -176,7 +176,6 @@ def test_what_a_settings_file_names_is_as_agreed(tmp_path: Path) -> None:
     bench.refuses(job, {"hollowed": wrote({"src/shop/check_price.py": HOLLOW})})
 
 
-@pytest.mark.xfail(strict=True, reason="files that --doctest-glob names are not yet tests")
 def test_doctests_in_documentation_that_is_checked_are_agreed_unless_the_file_is_what_is_checked(
     tmp_path: Path,
 ) -> None:

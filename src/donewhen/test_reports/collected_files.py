@@ -44,7 +44,8 @@ def collected_patterns(
         return _unique([*_NODE, *_named_files(arguments)])
     if runner.kind == "unittest":
         return _unique([*_unittest_patterns(arguments), *_named_files(arguments), *_named_modules(arguments)])
-    patterns = [*_pytest_patterns(arguments, settings), *_PYTEST_TEXTS]
+    examples = _values(arguments, ("--doctest-glob", "--doctest-glob"))
+    patterns = [*_pytest_patterns(arguments, settings), *examples, *_PYTEST_TEXTS]
     if runner.kind == "pytest":
         return _unique([*patterns, *_named_files(arguments)])
     return _unique([*patterns, *_UNITTEST, *_NODE, "*_test.go", "*.spec.?s", "*.spec.??s"])

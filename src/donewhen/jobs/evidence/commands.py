@@ -131,7 +131,7 @@ def run_as_evidence(
 def _conditions(workspace: Workspace, job: Job, argv: Sequence[str], session: RoomSession | None) -> RunConditions:
     if session is None or job.inputs:
         return run_conditions(workspace, job, argv)
-    return run_conditions(workspace, job, argv, inputs_of_tree(workspace, job, session.reading.plan.whole))
+    return run_conditions(workspace, job, argv, inputs_of_tree(workspace, job, session.reading.watched))
 
 
 def _run_in_work_tree(

@@ -104,7 +104,7 @@ def _room_facts(workspace: Workspace, job: Job) -> RoomFacts:
         if reading is None:
             return RoomFacts(input_manifest(workspace, job), {})
         work = {change.name: change.blob for change in reading.plan.work}
-        return RoomFacts(inputs_of_tree(workspace, job, reading.plan.whole), work)
+        return RoomFacts(inputs_of_tree(workspace, job, reading.watched), work)
 
 
 def _short_hash(name: str, value: str) -> str:

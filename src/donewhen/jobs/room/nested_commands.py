@@ -13,6 +13,7 @@ from donewhen.jobs.room.judging_names import NamedFile, executed_files
 _SHELL = (".sh", ".bash", ".mk")
 _RECIPES = frozenset({"makefile", "gnumakefile", "justfile", "taskfile.yml", "taskfile.yaml", "tox.ini"})
 _SEPARATORS = re.compile(r"&&|\|\||[;|&]")
+_SHELL_WORDS = frozenset({"exec", "command", "if", "elif", "then", "else", "do", "while", "until", "!", "{", "("})
 _ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
 _SHEBANG = re.compile(r"#!.*\b(?:ba|da|z|k)?sh\b")
 _MAX_BYTES, _MAX_LINES, _DEEPEST = 1 << 20, 5_000, 4
@@ -73,7 +74,7 @@ def _words(part: str) -> tuple[str, ...]:
         words = shlex.split(part, comments=True)
     except ValueError:
         return ()
-    # Variables that a shell sets for the program.
-    while words and _ASSIGNMENT.fullmatch(words[0]):
+    # Words and variables of the shell before the program.
+    while words and (words[0] in _SHELL_WORDS or _ASSIGNMENT.fullmatch(words[0])):
         words = words[1:]
-    return tuple(words)
+    return ("sh", *words[1:]) if words and words[0] in (".", "source") else tuple(words)

@@ -63,6 +63,17 @@ class RoomReading:
         return {**self.agreed.files, **self.present}
 
     @property
+    def watched(self) -> Tree:
+        """The files on which the checks depend: all but new files outside the work area that judge nothing, such as a
+        note or a log."""
+        idle = {
+            change.name
+            for change in self.plan.changes
+            if change.how == "added" and change.kind == "outside" and not self.judges.judges(change.name)
+        }
+        return {name: file for name, file in self.plan.whole.items() if name not in idle}
+
+    @property
     def commit(self) -> str | None:
         """The commit whose files the rooms have."""
         return self.basis.tree.commit if self.upstream is None else self.upstream.commit
