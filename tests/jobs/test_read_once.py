@@ -18,6 +18,7 @@ from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.gates.facts import facts_of
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.lifecycle.agreeing import agree_to
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
@@ -120,6 +121,25 @@ def test_one_complete_opens_each_file_at_most_three_times_and_starts_git_at_most
     # It did look: at the plans of job and project, their chains and the settings.
     assert {"donewhen.toml", "jobs/plan.md", shop.where(job.path)} <= set(seen.read)
     assert sum(name.endswith(".jsonl") for name in seen.read) == 2
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["alone", "with a file outside the work area"])
+def test_in_a_room_files_are_opened_no_more_often_and_git_is_started_for_the_rooms_only(
+    shop: Workspace, git: Git, again: bool
+) -> None:
+    git(shop.root, "commit", "-q", "-m", "Before")
+    job = add_job(shop, "Ship a notice", criteria=CHECKED, outputs=["/NOTICE"])
+    agree_to(shop, [job], ME)
+    assert start_job(shop, job.id, BOT).started
+    written(shop, git)
+    if again:
+        (shop.root / "check.sh").write_text("exit 0\n")
+    with seen_in(shop) as seen:
+        assert complete(shop, job.id, BOT).done
+    # To read the agreed tree before the lock and under it, and for the repository of each room.
+    assert seen.started["git"] <= (18 if again else 10)
+    # Files of the work tree are read as files of the work, too, besides being settings or plans.
+    assert {name: count for name, count in seen.read.items() if count > 5} == {}
 
 
 def test_a_refusal_opens_no_more_than_that_and_a_repetition_neither(shop: Workspace, git: Git) -> None:

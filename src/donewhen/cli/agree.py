@@ -238,6 +238,9 @@ def _accept(
         output.say(finding.message, fg="yellow")
         return output.finish(ExitCode.GATE_FAILED, data, [finding])
     output.say(f"{job.id}: {len(changes.files)} changed file(s) accepted", fg="green")
+    if approval.by.kind != "key":
+        how = f"merge this agreement to the base branch first, or sign it: donewhen agree {job.id} --{what} --key FILE"
+        output.say(f"  In CI it does not count yet: {how}", dim=True)
     output.say(f"  next: donewhen complete {job.id}", dim=True)
     return output.finish(ExitCode.PASS, data)
 

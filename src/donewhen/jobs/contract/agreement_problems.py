@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from pathlib import PurePosixPath
 
 from donewhen.config.settings import Settings
 from donewhen.foundation.errors import ConfigError, DonewhenError
+from donewhen.foundation.git import repository_root
 from donewhen.foundation.hidden_characters import HiddenCharacter, find_hidden_character
 from donewhen.foundation.process import split_command
 from donewhen.jobs.contract.agreement import AgreementProblem
@@ -35,14 +37,13 @@ def _content_problems(job: Job, where: str) -> Iterable[AgreementProblem]:
         yield AgreementProblem(FindingCode.CRITERIA_MISSING, "The job has no acceptance criteria.", where)
     yield from placeholder_problems(job.criteria, where)
     yield from _plan_problems(job, where)
-    for command in job.truth_required_commands:
-        try:
-            split_command(command)
-        except DonewhenError as error:
-            line = job.document.line_of("truth_required_commands")
-            yield AgreementProblem(
-                FindingCode.COMMAND, f"{error.message} {error.next_step or ''}".strip(), f"{where}:{line}"
-            )
+    for field, commands in (("truth_required_commands", job.truth_required_commands), ("prepare", job.prepare)):
+        for command in commands:
+            try:
+                split_command(command)
+            except DonewhenError as error:
+                message = f"{error.message} {error.next_step or ''}".strip()
+                yield AgreementProblem(FindingCode.COMMAND, message, f"{where}:{job.document.line_of(field)}")
 
 
 def _plan_problems(job: Job, where: str) -> Iterable[AgreementProblem]:
@@ -65,6 +66,24 @@ def _path_problems(workspace: Workspace, job: Job) -> Iterable[AgreementProblem]
                 continue
             if field == "outputs":
                 yield from _output_problems(workspace, job, path)
+    areas = {"work": job.work or (), "present": job.present, "tests_may_change": job.tests_may_change}
+    for field, patterns in areas.items():
+        line = job.document.line_of(field)
+        where = f"{workspace.where(job.path)}:{line}" if line else workspace.where(job.path)
+        for pattern in patterns:
+            if (problem := _pattern_problem(workspace, pattern)) is not None:
+                message = f"The pattern {pattern!r} in {field} {problem}."
+                yield AgreementProblem(FindingCode.PATH_OUTSIDE, message, where)
+
+
+def _pattern_problem(workspace: Workspace, pattern: str) -> str | None:
+    """What is wrong with a pattern of the work area; None if nothing is."""
+    parts = PurePosixPath(pattern.lstrip("/")).parts
+    if not parts or ".." in parts or "\0" in pattern:
+        return "names no place in the project"
+    if pattern.startswith("//") and repository_root(workspace.root) is None:
+        return "begins with //, which is the repository, but the project is in none"
+    return None
 
 
 def _output_problems(workspace: Workspace, job: Job, path: str) -> Iterable[AgreementProblem]:
@@ -97,6 +116,10 @@ def _hidden_in_fields(job: Job, where: str) -> Iterable[AgreementProblem]:
         "verification_evidence": job.verification_evidence,
         "inputs": job.inputs,
         "truth_required_commands": job.truth_required_commands,
+        "work": job.work or (),
+        "present": job.present,
+        "prepare": job.prepare,
+        "tests_may_change": job.tests_may_change,
         **{name: (reason,) for name, reason in job.exemptions.items()},
     }
     for field, texts in fields.items():

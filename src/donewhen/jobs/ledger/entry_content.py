@@ -42,7 +42,7 @@ class Upstream(msgspec.Struct, frozen=True):
     branch: str = ""
 
 
-class AgreedTree(msgspec.Struct, frozen=True):
+class AgreedTree(msgspec.Struct, frozen=True, omit_defaults=True):
     """The files as they were agreed: a commit, or without git the name of a list in the store of the project."""
 
     commit: str | None = None
@@ -54,7 +54,7 @@ class AgreedTree(msgspec.Struct, frozen=True):
     """Files that git ignores and that were agreed to be there, with the hashes of their contents."""
 
 
-class AgreedBaseline(msgspec.Struct, frozen=True):
+class AgreedBaseline(msgspec.Struct, frozen=True, omit_defaults=True):
     """The tests that a command ran in the agreed tree, or why they are not known."""
 
     outcomes: str | None = None
@@ -127,7 +127,7 @@ class Ran(EntryContent, frozen=True, kw_only=True):
     told: str | None = None
 
 
-class RoomRun(msgspec.Struct, frozen=True):
+class RoomRun(msgspec.Struct, frozen=True, omit_defaults=True):
     """The room in which a command was run, and what of the agent's files was not in it."""
 
     tree: str = ""
