@@ -32,7 +32,7 @@ demo-model: $(VENV)/.weights  ## The same story with a model on this machine (1.
 
 PYTEST = $(MODELS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 # Tracing takes nearly as long as the tests themselves, so only the tests of the rooms with a floor are traced.
-DECIDING := tests/completion tests/jobs tests/judging tests/learning tests/spec tests/reports tests/verifying \
+DECIDING := tests/completion tests/jobs tests/room tests/judging tests/learning tests/spec tests/reports tests/verifying \
 	tests/cli/test_audit_mission_verb.py tests/cli/test_replay_verb.py
 COVERAGE ?=
 NO_INSTALLS := -m 'not installs'
