@@ -83,7 +83,11 @@ def show_files(output: Output, found: FullProposal) -> None:
     for note in now.notes:
         output.say(f"    ! {note}", fg="yellow")
     for name, baseline in found.baselines.items():
-        counted = f"{baseline.tests} tests" if baseline.tests else baseline.why or "no tests yet"
+        counted = (
+            f"{baseline.tests} test{'' if baseline.tests == 1 else 's'}"
+            if baseline.tests
+            else baseline.why or "no tests yet"
+        )
         output.say(f"    tests now: {counted} in `{name}`")
     for name, tests in found.lost_tests.items():
         gone = f"{len(tests)} test(s) of the earlier agreement are gone in `{name}`: {_names(tests)}"
