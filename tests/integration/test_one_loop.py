@@ -95,12 +95,17 @@ def project(repository: Path, git: Callable[..., str], as_person: Person) -> Pro
     return Project(repository, as_person)
 
 
-def test_an_agent_is_held_until_the_judge_is_convinced_and_then_has_a_promise(project: Project) -> None:
+def test_an_agent_is_held_until_the_judge_is_convinced_and_then_has_a_promise(
+    project: Project, git: Callable[..., str]
+) -> None:
     project.write("donewhen.toml", "[stop]\njobs = true\n")
     project.run("init", "--title", "Shop")
     rule = 'When "placeholder" occurs, the verdict is fail.'
     project.run("mission", "new", "missions/agent-reports", "--rule", rule)
     project.write("check.sh", "test -s report.md && echo it is there\n")
+    # What judges is agreed to as it was committed.
+    git(project.root, "add", "--all")
+    git(project.root, "commit", "-q", "-m", "A check")
     job = project.add("Report", "report.md", "It is there :: run sh check.sh", JUDGED)
 
     # Nothing is there, so nothing is judged, and the agent may not stop.

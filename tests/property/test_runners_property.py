@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.test_reports.collected_files import collected_patterns, is_collected
-from donewhen.test_reports.reported_command import reported_command
+from donewhen.test_reports.reported_command import ReportedCommand, reported_command
 from donewhen.test_reports.test_runners import runner_of
 
 PROGRAMS = "env timeout nice python python3.12 pytest unittest coverage uv poetry hatch node make test dev:pytest"
@@ -29,7 +29,7 @@ def test_words_are_only_added_and_the_module_replaced(argv: list[str], options: 
     assert bool(runner.unknown) is (runner.kind == "wrapper")
     assert command.expected is runner.reports_tests
     if runner.kind == "none":
-        assert command == (tuple(argv), {}, False, None)
+        assert command == ReportedCommand(tuple(argv), {}, expected=False)
 
 
 @given(ARGV, st.dictionaries(st.sampled_from(["pytest.ini", "sub/tox.ini", "pyproject.toml"]), st.text(max_size=30)))

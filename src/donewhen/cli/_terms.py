@@ -64,7 +64,7 @@ def show_files(output: Output, found: FullProposal) -> None:
     if not isinstance(found.terms.plan, Job):
         return
     area = found.terms.plan
-    patterns = [*(area.work or ()), *area.outputs]
+    patterns = dict.fromkeys((*(area.work or ()), *area.outputs))
     output.say(f"{found.terms.chain}  may change: {', '.join(patterns)}; everything else is judged as it is now")
     now = found.now
     if now.judged_inside:

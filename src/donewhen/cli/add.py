@@ -92,7 +92,7 @@ def command(
     update_views(workspace, job)
     output.say(f"{job.id}  {job.title}", bold=True)
     output.say(f"  {workspace.where(job.path)}")
-    area = ", ".join([*(job.work or ()), *job.outputs])
+    area = ", ".join(dict.fromkeys((*(job.work or ()), *job.outputs)))
     output.say(f"  may change: {area}; everything else is judged as it is when it is agreed")
     next_step = f"donewhen agree {job.id}" if criteria else "write its acceptance criteria, then: donewhen agree"
     output.say(f"  next: {next_step}", dim=True)

@@ -38,6 +38,7 @@ from donewhen.jobs.lifecycle.agreeing import (
 )
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.room.agreed_tree import place_of
 
 
 @click.command()
@@ -114,6 +115,8 @@ def command(
     ]
     for finding in refused:
         output.say(f"✗ {finding.where}: {finding.message}", fg="red")
+        if finding.code == FindingCode.UNCOMMITTED:
+            output.say(f"  next: {finding.next}", dim=True)
     if not ready:
         output.say("Nothing was agreed." if refused else "Everything is already agreed.", bold=True)
         _show_weaker(output, [job.id for job in chosen if not jobs and lacks_work_area(workspace, job)])
@@ -238,7 +241,7 @@ def _accept(
         output.say(finding.message, fg="yellow")
         return output.finish(ExitCode.GATE_FAILED, data, [finding])
     output.say(f"{job.id}: {len(changes.files)} changed file(s) accepted", fg="green")
-    if approval.by.kind != "key":
+    if approval.by.kind != "key" and place_of(workspace).has_git:
         how = f"merge this agreement to the base branch first, or sign it: donewhen agree {job.id} --{what} --key FILE"
         output.say(f"  In CI it does not count yet: {how}", dim=True)
     output.say(f"  next: donewhen complete {job.id}", dim=True)

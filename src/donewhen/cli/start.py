@@ -11,6 +11,7 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import find_project, job_argument, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
+from donewhen.foundation.git import repository_root
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.start import start_job
@@ -55,7 +56,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
                 output.say(f"    donewhen lessons {verb} {example} --job {result.job.id} …", dim=True)
         for overlap in result.overlapping:
             output.say(f"  ! {overlap.job} is in progress here, too, and both may change {overlap.path}.", fg="yellow")
-        if result.overlapping:
+        if result.overlapping and repository_root(workspace.root) is not None:
             output.say(f"    To keep them apart: git worktree add ../{result.job.id}", dim=True)
     elif result.next:
         output.say(f"  next: {result.next}", dim=True)

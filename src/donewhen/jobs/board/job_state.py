@@ -226,6 +226,9 @@ def _state_of_work(job: str, known: KnownState) -> JobState:
         return JobState("needs_person", code, step_for(code, job))
     # The command of the first closed gate is more exact, but other reasons may have come first in the evaluation.
     step = known.next if len(closed) == len(known.closed) else None
+    if known.invalid and closed[0] in FOR_PERSON:
+        # Nobody can be asked before the checks have run again.
+        step = f"donewhen complete {job}"
     return JobState(word, closed[0], step or step_for(closed[0], job))
 
 

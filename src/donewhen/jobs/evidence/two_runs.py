@@ -6,7 +6,7 @@ Pure functions: they get the results and the plan of the room.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from donewhen.foundation.plain_text import join_limited
@@ -82,7 +82,11 @@ def decide(plan: RoomPlan, outcome: RoomOutcome, *, no_agreed_tests: bool = Fals
         return Decision(True)
     if second:
         report = outcome.first.report
-        return person_decision(plan, {} if report is None else report.outcomes)
+        decision = person_decision(plan, {} if report is None else report.outcomes)
+        gone = (*outcome.second_loss.lost, *outcome.second_loss.skipped)
+        if not gone:
+            return decision
+        return replace(decision, why=f"{decision.why}; agreed tests that are gone: {join_limited(gone, _MAX_LISTED)}")
     if second is None:
         return Decision(False, "", "agreed")
     return Decision(False, "", "whole" if first else "both")

@@ -61,7 +61,8 @@ def suites_of(
         room = None if newest is None else newest.read_as(CommandRun).room
         if room is not None:
             # A run in the room was compared with the agreed tests at once.
-            if room.before:
+            # If a person decides about changed tests, they decide about lost ones, too, which are named there.
+            if room.before and not room.needs:
                 facts.append(SuiteFact(evidence, tuple(room.lost), tuple(room.skipped), room.before, room.now))
             continue
         reports = [entry for entry in entries if _has_test_report(entry, name)]
