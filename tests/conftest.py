@@ -103,7 +103,8 @@ def play_person(
     )
     played = json.loads(done.stdout)
     # A terminal echoes a key that is pressed before the program listens; whether that happens is a matter of moments.
-    return Played(played["status"], re.sub(r"(q quit *\r?\n)\S{1,8}(?=\r?\n)", r"\1", played["screen"]))
+    screen = re.sub(r"(q quit *\r?\n)\S{1,8}(?=\r?\n)", r"\1", played["screen"])
+    return Played(played["status"], re.sub(r"(?m)^[^\d\s]{1,4}(?=\d+ verdict\(s\) given)", "", screen))
 
 
 _FSYNC = os.fsync
