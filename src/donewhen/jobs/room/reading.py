@@ -50,7 +50,7 @@ class RoomReading:
 
     def is_writable(self, name: str) -> bool:
         """Whether a check may write to a file: it is part of the work."""
-        return self.judges.kind_of(name, self.area) == "work"
+        return self.area.has(name) and self.judges.kind_of(name, self.area) == "work"
 
     @property
     def present(self) -> Mapping[str, TreeFile]:

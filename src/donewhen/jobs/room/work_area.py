@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -42,10 +44,27 @@ class WorkArea:
 
     def has(self, name: str) -> bool:
         """Whether a file lies in the area."""
+        # Asked for thousands of files: most patterns are folders, which need no matching.
+        plain = name if name.isascii() else unicodedata.normalize("NFC", name)
         return (
-            any(matches_pattern(name, pattern) for pattern in self.patterns)
+            plain.startswith(self._folders)
+            or any(matches_pattern(name, pattern) for pattern in self._other_patterns)
             or self.is_output(name)
             or any(matches_pattern(name, path, below=False) for path in self.checked)
+        )
+
+    @cached_property
+    def _folders(self) -> tuple[str, ...]:
+        """The folders that patterns such as `src/shop/**` name, with a trailing slash."""
+        literal = (pattern.removesuffix("**") for pattern in self.patterns if pattern.endswith("/**"))
+        return tuple(unicodedata.normalize("NFC", folder) for folder in literal if not is_pattern(folder))
+
+    @cached_property
+    def _other_patterns(self) -> tuple[str, ...]:
+        return tuple(
+            pattern
+            for pattern in self.patterns
+            if not pattern.endswith("/**") or is_pattern(pattern.removesuffix("**"))
         )
 
     def is_named_output(self, name: str) -> bool:
