@@ -125,7 +125,9 @@ def test_the_tests_in_the_checkout_must_pass_too(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("base", "settings"), [("main", ""), ("main", "[stop]\nbase = 'main'\n"), ("nothing", SETTINGS)]
+    ("base", "settings"),
+    [("main", ""), ("main", "[stop]\nbase = 'main'\n"), ("nothing", SETTINGS)],
+    ids=["no settings", "no checks", "no such commit"],
 )
 def test_a_base_without_checks_is_no_pass(shop: Shop, base: str, settings: str) -> None:
     shop.write("prices.py", HONEST)
