@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from tempfile import gettempdir
 
+from donewhen.foundation.caller_variables import CALLER_VARIABLES
 from donewhen.foundation.secrets import REDACTED, redact_secrets
 
 _KEPT = 20
@@ -23,7 +24,7 @@ _SECRET_OPTIONS = ("key", "token", "passphrase", "password", "secret")
 
 
 def write_crash_log(
-    error: BaseException, command: Sequence[str], environ: Mapping[str, str] = os.environ
+    error: BaseException, command: Sequence[str], environ: Mapping[str, str] = CALLER_VARIABLES
 ) -> Path | None:
     """Write a crash log that only the user can read, and return its path; None if no folder is writable.
 

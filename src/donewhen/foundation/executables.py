@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from donewhen.foundation.canonical import digest_of
+from donewhen.foundation.files import opened
 from donewhen.foundation.process import command_not_found
 
 _LONGEST_SHEBANG = 4096
@@ -35,7 +36,7 @@ def resolve_executable(command: str, root: Path, environ: Mapping[str, str] = os
             "Install it, or give its path. Programs in the project and in temporary folders are not found by name.",
         )
     path = Path(found)
-    return Executable(path, _content_hash(path, root, 0))
+    return Executable(path, _content_hash(path, root, environ, 0))
 
 
 def safe_path(root: Path, environ: Mapping[str, str] = os.environ, *, environments: bool = True) -> str:
@@ -48,27 +49,28 @@ def safe_path(root: Path, environ: Mapping[str, str] = os.environ, *, environmen
 
 
 def _safe_folders(root: Path, environ: Mapping[str, str], environments: bool) -> Iterator[str]:
-    project = Path(os.path.realpath(root))
-    temporary = [Path(os.path.realpath(folder)) for folder in {tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"}]  # noqa: S108
+    # As texts: this is asked before each start of git, and paths as objects would cost more than the rest.
+    writable = {os.path.realpath(folder) for folder in (root, tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm")}  # noqa: S108
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):
-        # pathlib would turn an empty entry into ".", as a shell does.
+        # An empty entry means the current folder.
         if not os.path.isabs(folder):  # noqa: PTH117
             continue
-        resolved = Path(os.path.realpath(folder))
-        unsafe = any(resolved.is_relative_to(parent) for parent in (project, *temporary))
-        if not unsafe or (environments and (resolved.parent / "pyvenv.cfg").is_file()):
+        resolved = os.path.realpath(folder)
+        unsafe = any(resolved == parent or resolved.startswith(f"{parent.rstrip('/')}/") for parent in writable)
+        if not unsafe or (environments and os.path.isfile(f"{os.path.dirname(resolved)}/pyvenv.cfg")):  # noqa: PTH113, PTH120
             yield folder
 
 
-def _content_hash(path: Path, root: Path, depth: int) -> str:
+def _content_hash(path: Path, root: Path, environ: Mapping[str, str], depth: int) -> str:
     """The hash of a program. In a script's first line, the interpreter's path is replaced by its content hash."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         first = file.readline(_LONGEST_SHEBANG)
         if not first.startswith(b"#!") or depth == _DEEPEST:
             file.seek(0)
             return hashlib.file_digest(file, "sha256").hexdigest()
         rest = _hash_rest(file)
-    return digest_of([_interpreter_hash(first[2:].decode("utf-8", "replace"), root, depth), rest])
+    line = first[2:].decode("utf-8", "replace")
+    return digest_of([_interpreter_hash(line, root, environ, depth), rest])
 
 
 def _hash_rest(file: IO[bytes]) -> str:
@@ -78,7 +80,7 @@ def _hash_rest(file: IO[bytes]) -> str:
     return content_hash.hexdigest()
 
 
-def _interpreter_hash(line: str, root: Path, depth: int) -> str:
+def _interpreter_hash(line: str, root: Path, environ: Mapping[str, str], depth: int) -> str:
     try:
         words = shlex.split(line)
         programs = [0]
@@ -87,14 +89,17 @@ def _interpreter_hash(line: str, root: Path, depth: int) -> str:
                 index for index, word in enumerate(words) if index and not word.startswith("-") and "=" not in word
             ][:1]
         return digest_of(
-            [_program_hash(word, root, depth) if index in programs else word for index, word in enumerate(words)]
+            [
+                _program_hash(word, root, environ, depth) if index in programs else word
+                for index, word in enumerate(words)
+            ]
         )
     except (OSError, ValueError, IndexError):
         return line
 
 
-def _program_hash(word: str, root: Path, depth: int) -> str:
-    found = word if os.path.isabs(word) else shutil.which(word, path=safe_path(root))  # noqa: PTH117
+def _program_hash(word: str, root: Path, environ: Mapping[str, str], depth: int) -> str:
+    found = word if os.path.isabs(word) else shutil.which(word, path=safe_path(root, environ))  # noqa: PTH117
     if found is None:
         raise FileNotFoundError(word)
-    return _content_hash(Path(found), root, depth + 1)
+    return _content_hash(Path(found), root, environ, depth + 1)

@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
@@ -103,22 +104,69 @@ def fsync_folder(folder: Path) -> None:
 
 def read_regular(path: Path, limit: SizeLimit = OTHER) -> bytes:
     """Read a regular file of limited size. Raise OSError for symlinks, folders, pipes, devices and larger files."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
-            number, text = (errno.EISDIR, "Is a directory") if stat.S_ISDIR(mode) else (errno.EINVAL, "Not a file")
-            raise OSError(number, text, str(path))
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return read_stream(file, limit, path)
-    finally:
-        os.close(descriptor)
+    with opened(path, os.O_NOFOLLOW) as file:
+        return read_stream(file, limit, path)
 
 
 def read_limited(path: Path, limit: SizeLimit) -> bytes:
-    """Read a file of limited size; a symlink is followed. Raise TooLargeError if it is larger."""
+    """Like :func:`read_regular`, but a symlink is followed."""
+    with opened(path) as file:
+        return read_stream(file, limit, path)
+
+
+def read_start(path: Path, count: int) -> bytes:
+    """The first bytes of a regular file; a symlink is followed."""
+    with opened(path) as file:
+        return file.read(count)
+
+
+def read_given(path: Path, limit: SizeLimit) -> bytes:
+    """Read what a person named on the command line, which may be a pipe or a terminal: ``<(command)``."""
     with path.open("rb") as file:
         return read_stream(file, limit, path)
+
+
+def open_regular(path: Path | str, flags: int, mode: int = 0o644) -> int:
+    """The descriptor of a regular file. Raise OSError at once for anything else: opening a pipe waits for its other
+    end, and opening a device may do anything."""
+    with suppress(FileNotFoundError):
+        follow = not flags & os.O_NOFOLLOW
+        _require_regular(os.stat(path, follow_symlinks=follow), path)  # noqa: PTH116 - called for thousands of files
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, mode)
+    try:
+        # Again, because it may have been replaced in between.
+        _require_regular(os.fstat(descriptor), path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _require_regular(status: os.stat_result, path: Path | str) -> None:
+    kind = stat.S_IFMT(status.st_mode)
+    if kind == stat.S_IFREG:
+        return
+    if kind == stat.S_IFLNK:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    number, text = (errno.EISDIR, "Is a directory") if kind == stat.S_IFDIR else (errno.EINVAL, "Not a file")
+    raise OSError(number, text, str(path))
+
+
+def read_whole(path: Path) -> bytes:
+    """The content of a regular file of any size; a symlink is followed."""
+    with opened(path) as file:
+        return file.read()
+
+
+@contextmanager
+def opened(path: Path, flags: int = 0) -> Iterator[BufferedReader]:
+    """A regular file, open for reading; a symlink is followed, unless the flags say otherwise."""
+    descriptor = open_regular(path, os.O_RDONLY | flags)
+    try:
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            yield file
+    finally:
+        os.close(descriptor)
 
 
 def read_text_limited(path: Path, limit: SizeLimit) -> str:

@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from donewhen.foundation.files import opened
+
 READING = frozenset(
     {"cat-file", "check-ignore", "diff", "for-each-ref", "grep", "log", "ls-files", "ls-tree", "merge-base"}
     | {"rev-list", "rev-parse", "show", "show-ref", "status", "symbolic-ref"}
@@ -91,5 +93,5 @@ def _copy_index(source: Path, copy: Path) -> None:
 
 
 def _read(path: Path) -> str:
-    with path.open("rb") as file:
+    with opened(path) as file:
         return file.read(_MAX_BYTES).decode("utf-8")

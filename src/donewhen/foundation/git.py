@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import subprocess
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.executables import safe_path
+from donewhen.foundation.files import opened
 from donewhen.foundation.foreign_repository import READING, view_of
 from donewhen.foundation.process import small_environment
 
 _TIMEOUT = 120.0
+_GIT_FILES = ("HEAD", "config", "index", "packed-refs", "shallow", "commondir", "info/exclude", "info/attributes")
 # A repository's own configuration can name programs to run, and can declare it bare.
 _SAFE = (
     *("-c", "core.bare=false", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
@@ -61,8 +65,9 @@ def filter_commands(folder: Path, names: Collection[str]) -> dict[str, str]:
     environment = {
         name: value
         for name, value in start.environment.items()
-        if name not in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
+        if name not in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME")
     }
+    environment |= {name: os.environ[name] for name in ("XDG_CONFIG_HOME",) if name in os.environ}
     try:
         result = subprocess.run(start.argv, cwd=folder, env=environment, capture_output=True, timeout=_TIMEOUT)
     except (OSError, subprocess.SubprocessError):
@@ -92,6 +97,8 @@ def git_start(folder: Path, *arguments: str) -> GitStart | None:
         place = view_of(top) if _verb(arguments) in READING else None
         if place is None:
             return None
+    if top is not None and not _can_be_read(top / ".git"):
+        return None
     environment = small_environment() | {
         "PATH": safe_path(folder, environments=False),
         "LC_ALL": "C",
@@ -99,12 +106,25 @@ def git_start(folder: Path, *arguments: str) -> GitStart | None:
         # User and system configuration, replaced objects and grafts could hide what was committed.
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
+        # So could attributes and ignore files of the user, which git reads even without their configuration.
+        "XDG_CONFIG_HOME": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_GRAFT_FILE": os.devnull,
     }
     # Set explicitly, so that the repository's own configuration can't override it.
     location = (f"--git-dir={place}", f"--work-tree={top}", *_SAFE) if place is not None else ()
     return GitStart(("git", *location, *arguments), environment)
+
+
+def _can_be_read(place: Path) -> bool:
+    """Whether none of git's own files is a pipe or a device, for which git would wait without end."""
+    for name in ("", *_GIT_FILES):
+        with suppress(OSError):
+            kind = stat.S_IFMT(os.stat(place / name if name else place).st_mode)  # noqa: PTH116
+            if kind not in (stat.S_IFREG, stat.S_IFDIR):
+                return False
+    return True
 
 
 def _verb(arguments: Sequence[str]) -> str:
@@ -164,7 +184,7 @@ def _index_digest(top: Path) -> bytes | None:
     try:
         if (top / ".gitmodules").exists() or not (top / ".git").is_dir():
             return None
-        with (top / ".git" / "index").open("rb") as file:
+        with opened(top / ".git" / "index") as file:
             return hashlib.file_digest(file, "sha256").digest()
     except OSError:
         return None

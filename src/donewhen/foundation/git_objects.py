@@ -75,14 +75,25 @@ class ObjectReader:
         return tuple(line.removeprefix(b"parent ").decode() for line in lines if line.startswith(b"parent "))
 
     def files(self, commit: str) -> tuple[dict[str, TreeFile], dict[str, str]]:
-        """The files of a commit by name, and its submodules: folders with the names of their commits."""
+        """The files of a commit by name, and its submodules: folders with the names of their commits.
+
+        Raise GitError for a folder that could be read in two ways: git writes none like that, but a commit made by
+        hand can have one, and what is judged would not be what another command of git shows or checks out.
+        """
         files: dict[str, TreeFile] = {}
         submodules: dict[str, str] = {}
         level = [("", self.commit_tree(commit))]
         while level:
             following: list[tuple[str, str]] = []
-            for (folder, _), content in zip(level, self.contents([tree for _, tree in level], "tree"), strict=True):
+            for (folder, tree), content in zip(level, self.contents([tree for _, tree in level], "tree"), strict=True):
+                before = b""
+                names: set[str] = set()
                 for mode, name, entry in _tree_entries(content, len(level[0][1]) // 2):
+                    key = os.fsencode(name) + (b"/" if mode == _FOLDER else b"")
+                    if name in names or key < before:
+                        raise self._ambiguous(tree, f"{folder}{name}")
+                    names.add(name)
+                    before = key
                     if mode == _FOLDER:
                         following.append((f"{folder}{name}/", entry))
                     elif mode == _SUBMODULE:
@@ -151,6 +162,12 @@ class ObjectReader:
             raise self._error(name)
         return content
 
+    def _ambiguous(self, tree: str, name: str) -> GitError:
+        message = (
+            f"The folder {tree[:12]} of a commit lists {name!r} twice or out of order, so it can be read in two ways."
+        )
+        return GitError(message, where=str(self.top), next_step="git fsck, then commit the files again")
+
     def _error(self, name: str) -> GitError:
         message = f"git can't read the object {name[:12]}, or it is damaged."
         return GitError(message, where=str(self.top), next_step="git fsck")
@@ -170,7 +187,8 @@ def _tree_entries(content: bytes, size: int) -> Iterator[tuple[str, str, str]]:
         space = content.index(b" ", position)
         end = content.index(b"\0", space)
         name = os.fsdecode(content[space + 1 : end])
-        mode = content[position:space].decode()
+        # Old programs wrote folders as 040000.
+        mode = content[position:space].decode().lstrip("0")
         position = end + 1 + (size or _SHA1_SIZE)
         yield mode, name, content[end + 1 : position].hex()
 

@@ -16,7 +16,7 @@ from donewhen.foundation.plain_text import one_line
 
 _FIRST_PAUSE = 0.002
 _LONGEST_PAUSE = 0.1
-_NOTICE_AFTER = 1.0
+_NOTICE_AFTER = 2.0
 _MAX_TEXT_BYTES = 400
 _MAX_PID_DIGITS = 10
 _MAX_COMMAND_CHARS = 100

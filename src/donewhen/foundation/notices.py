@@ -10,7 +10,7 @@ from donewhen.foundation.plain_text import one_line
 
 _MAX_LENGTH = 1000
 
-_handler: ContextVar[Callable[[str], None] | None] = ContextVar("donewhen_notices", default=None)
+_handler: ContextVar[Callable[[str], object] | None] = ContextVar("donewhen_notices", default=None)
 
 
 def notify(message: str) -> None:
@@ -24,7 +24,7 @@ def notify(message: str) -> None:
 
 
 @contextmanager
-def notices_to(handler: Callable[[str], None]) -> Iterator[None]:
+def notices_to(handler: Callable[[str], object]) -> Iterator[None]:
     """Give the notices of this context to ``handler``, as one plain line each."""
     token = _handler.set(handler)
     try:

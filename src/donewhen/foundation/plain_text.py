@@ -52,3 +52,12 @@ def join_limited(names: Sequence[str], limit: int) -> str:
 def shorten(text: str, limit: int) -> str:
     """``text``, cut to ``limit`` characters with an ellipsis where something was left out."""
     return text if len(text) <= limit else text[: max(0, limit - 1)].rstrip() + "…"
+
+
+def shorten_middle(text: str, limit: int) -> str:
+    """``text``, cut in the middle to about ``limit`` characters; it says how many were left out."""
+    if len(text) <= limit:
+        return text
+    end = limit // 4
+    left_out = len(text) - limit
+    return f"{text[: limit - end]}\n… {left_out} characters left out …\n{text[-end:]}"

@@ -15,8 +15,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from donewhen.foundation.caller_variables import CALLER_VARIABLES
 from donewhen.foundation.cancellation import cancelled
 from donewhen.foundation.errors import DonewhenError, UsageError
+from donewhen.foundation.machine_strain import StrainClock, reason_of_strain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,6 +104,8 @@ class CommandResult:
     exit_code: int
     output: str
     seconds: float
+    strain: str = ""
+    """Why it ran out of time, if the machine kept it from running (:mod:`donewhen.foundation.machine_strain`)."""
 
     @property
     def succeeded(self) -> bool:
@@ -115,7 +119,7 @@ def small_environment(pass_on: Sequence[str] = (), extra: Mapping[str, str] | No
     that change what a command does.
     """
     wanted = _PASSED_ON | set(pass_on)
-    kept = {name: value for name, value in os.environ.items() if name in wanted or name.startswith("LC_")}
+    kept = {name: value for name, value in CALLER_VARIABLES.items() if name in wanted or name.startswith("LC_")}
     return kept | dict(extra or {})
 
 
@@ -125,12 +129,15 @@ def run_command(
     cwd: Path,
     timeout: float,
     env: Mapping[str, str] | None = None,
+    pass_fds: Sequence[int] = (),
+    time_to_end: float = _GRACE,
 ) -> CommandResult:
     """Run ``argv`` in its own process group, and leave no process of that group behind.
 
     Standard output and error are returned as one text in the order written; of a long text, the beginning
     and the end are kept. The group is killed after ``timeout`` seconds, when the work is cancelled
-    (:mod:`donewhen.foundation.cancellation`), and after the command itself has ended.
+    (:mod:`donewhen.foundation.cancellation`), and after the command itself has ended. Before it is killed, it is
+    asked to end within ``time_to_end`` seconds. ``pass_fds`` are open files that it gets besides the standard streams.
     """
     if sys.platform == "win32":
         raise CommandNotRunnableError("Commands can only be run on Linux and macOS; Windows is not supported.")
@@ -139,6 +146,7 @@ def run_command(
         raise CommandNotRunnableError("There is no command to run: the argument list is empty.")
     started = time.monotonic()
     output = _Output()
+    clock, strain = StrainClock(), ""
     process: subprocess.Popen[bytes] | None = None
     try:
         with _interrupts_deferred():
@@ -150,16 +158,19 @@ def run_command(
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                pass_fds=pass_fds,
             )
         ending = _wait(process, output, started + timeout)
+        if ending == "timed_out":
+            strain = reason_of_strain(clock.measure(process.pid))
     except (OSError, ValueError) as error:
         if process is not None:
             raise
         raise _not_runnable_error(argv, cwd, error) from error
     finally:
         if process is not None:
-            _end_group(process)
-    return CommandResult(argv, ending, process.returncode, output.text(), time.monotonic() - started)
+            _end_group(process, time_to_end)
+    return CommandResult(argv, ending, process.returncode, output.text(), time.monotonic() - started, strain)
 
 
 @contextmanager
@@ -255,11 +266,11 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
         return True
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
+def _end_group(process: subprocess.Popen[bytes], time_to_end: float) -> None:
     try:
         if not _has_ended(process):
             _signal_group(process, signal.SIGTERM)
-            deadline = time.monotonic() + _GRACE
+            deadline = time.monotonic() + time_to_end
             while not _has_ended(process) and time.monotonic() < deadline:
                 time.sleep(_POLL / 5)
     finally:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
+
+from donewhen.foundation.caller_variables import CALLER_VARIABLES
 
 REDACTED = "[redacted]"
 
@@ -42,7 +43,7 @@ _NAMED = (
 )
 
 
-def redact_secrets(text: str, environ: Mapping[str, str] = os.environ) -> str:
+def redact_secrets(text: str, environ: Mapping[str, str] = CALLER_VARIABLES) -> str:
     """Replace what looks like a secret, and the values of environment variables that are named like secrets."""
     if not text.strip():
         return text
@@ -55,5 +56,10 @@ def redact_secrets(text: str, environ: Mapping[str, str] = os.environ) -> str:
     return text
 
 
+def is_secret_name(name: str) -> bool:
+    """Whether a variable is named like one that holds a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
 def _secret_values(environ: Mapping[str, str]) -> set[str]:
-    return {value for name, value in environ.items() if _SECRET_NAME.search(name) and len(value) >= _MIN_LENGTH}
+    return {value for name, value in environ.items() if is_secret_name(name) and len(value) >= _MIN_LENGTH}
