@@ -1,0 +1,1 @@
+"""Runs commands apart from everything else on the machine, as well as it allows."""
