@@ -1,0 +1,1 @@
+"""Small changes of code, to see whether its tests would notice."""

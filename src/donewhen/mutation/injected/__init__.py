@@ -1,0 +1,1 @@
+"""Code that runs in the interpreter of the checked project: standard library and pytest only."""
