@@ -229,3 +229,23 @@ def test_the_last_report_that_pytest_is_asked_for_is_its_own(arguments: str, pat
 def test_hundreds_of_programs_that_start_one_another_are_no_crash() -> None:
     assert runner_of(["nice"] * 5000 + ["pytest"]).kind == "wrapper"
     assert runner_of(["coverage", "run"] * 5000).kind == "wrapper"
+
+
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        ("python check.py", 1),
+        ("python -B -W error tools/check.py --all", 4),
+        ("env -i X=1 python3.12 check.py", 4),
+        ("uv run python check.py", 3),
+        ("python tests/run_tests.py", 1),
+        ("python -m check", 0),
+        ("python -c pass check.py", 0),
+        ("python -m pytest check.py", 0),
+        ("python folder", 0),
+        ("./check.py", 0),
+        ("make check.py", 0),
+    ],
+)
+def test_a_python_script_is_found(command: str, script: int) -> None:
+    assert runner_of(command.split()).script == script

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -59,11 +59,26 @@ def reported_command(
         value = f"{options} {shlex.quote(f'--junitxml={report_folder}/junit.xml')}".strip()
         variable = _PYTEST_VARIABLE
     expected = runner.kind != "wrapper"
+    words, added = with_variable(runner, words, variable, lambda _: value, environment)
+    return ReportedCommand(words, added, expected)
+
+
+def with_variable(
+    runner: TestRunner,
+    words: tuple[str, ...],
+    variable: str,
+    value: Callable[[Mapping[str, str]], str],
+    environment: Mapping[str, str],
+) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """Give the test runner a variable: return the words of the command, and the variables to add to the environment.
+
+    ``value`` is called with the variables that the runner would have had.
+    """
     cleared = runner.cleared
     if cleared is not None and (cleared.everything or variable in cleared.variables):
-        words = (*words[: cleared.position], f"{variable}={value}", *words[cleared.position :])
-        return ReportedCommand(words, {}, expected)
-    return ReportedCommand(words, {variable: value}, expected)
+        had = cleared.variables if cleared.everything else {**environment, **cleared.variables}
+        return (*words[: cleared.position], f"{variable}={value(had)}", *words[cleared.position :]), {}
+    return words, {variable: value(environment)}
 
 
 def _inherited(runner: TestRunner, variable: str, environment: Mapping[str, str]) -> str:

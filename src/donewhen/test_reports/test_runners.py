@@ -63,6 +63,8 @@ class TestRunner:
     folder: str = ""
     """The folder in which it runs, relative to that of the command."""
     cleared: Cleared | None = None
+    script: int = 0
+    """The word with the Python script that an interpreter runs, if it runs one; 0 otherwise."""
     unknown: str = ""
     """For a wrapper: the sentence that says what is not known, for the person who agrees to the command."""
 
@@ -202,12 +204,12 @@ def _python(words: _Words, position: int) -> TestRunner:
     while position < len(words):
         word = words[position]
         if word == "--":
-            return _script(words, position + 1)
+            return _run_script(words, position + 1)
         if word == "--check-hash-based-pycs":
             position += 2
             continue
         if not word.startswith("-"):
-            return _script(words, position)
+            return _run_script(words, position)
         if not word.startswith("--"):
             option = next((index for index, letter in enumerate(word) if index and letter in "cmWXhV?"), None)
             letter = "" if option is None else word[option]
@@ -220,6 +222,12 @@ def _python(words: _Words, position: int) -> TestRunner:
             position += bool(letter) and not value
         position += 1
     return _NONE
+
+
+def _run_script(words: _Words, position: int) -> TestRunner:
+    runner = _script(words, position)
+    own = runner.kind in ("none", "wrapper") and words[position].endswith(".py")
+    return replace(runner, script=position) if own else runner
 
 
 def _script(words: _Words, position: int) -> TestRunner:

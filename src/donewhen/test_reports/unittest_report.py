@@ -24,6 +24,8 @@ if False:  # pragma: no cover
     from typing import Any
 
 _VARIABLE = "DONEWHEN_UNITTEST_REPORT"  # pragma: no cover
+_CONTROLS = sys.modules.get("donewhen_controls")  # pragma: no cover
+_SESSION = _CONTROLS.load("unittest_controls")["session"]() if _CONTROLS is not None else None  # pragma: no cover
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}  # pragma: no cover
 
 
@@ -33,31 +35,72 @@ class _Result(unittest.TextTestResult):  # pragma: no cover
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.outcomes: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        self.last_said: Any = None
 
     def _note(self, test: Any, kind: str, message: str = "") -> None:
         self.outcomes.setdefault(_name_of(test), []).append((kind, message))
 
+    def _said(self, test: Any, outcome: str) -> bool:
+        """Tell the gate; return whether the test is one of the gate, which counts nowhere else."""
+        if _SESSION is None:
+            return False
+        self.last_said = test
+        _SESSION.ended(test, outcome)
+        return bool(_SESSION.is_own(test))
+
+    def _is_own(self, test: Any) -> bool:
+        return _SESSION is not None and bool(_SESSION.is_own(test))
+
     def startTest(self, test: Any) -> None:  # noqa: N802
+        if self._is_own(test):
+            return
         super().startTest(test)
         self.outcomes.setdefault(_name_of(test), [])
 
+    def stopTest(self, test: Any) -> None:  # noqa: N802
+        if self._is_own(test):
+            return
+        super().stopTest(test)
+        if self.last_said is not test and not any(kind != "skipped" for kind, _ in self.outcomes[_name_of(test)]):
+            # A subtest was skipped: unittest says nothing about the test, and the report has no failure.
+            self._said(test, "passed")
+
+    def addDuration(self, test: Any, elapsed: float) -> None:  # noqa: N802
+        # Python 3.12 or later.
+        if not self._is_own(test):
+            super().addDuration(test, elapsed)  # type: ignore[misc, unused-ignore]
+
+    def addSuccess(self, test: Any) -> None:  # noqa: N802
+        if not self._said(test, "passed"):
+            super().addSuccess(test)
+
     def addError(self, test: Any, err: Any) -> None:  # noqa: N802
+        if self._said(test, "failed"):
+            return
         super().addError(test, err)
         self._note(test, "error", _message(err))
 
     def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
+        if self._said(test, "failed"):
+            return
         super().addFailure(test, err)
         self._note(test, "failure", _message(err))
 
     def addSkip(self, test: Any, reason: str) -> None:  # noqa: N802
+        if self._said(test, "skipped"):
+            return
         super().addSkip(test, reason)
         self._note(test, "skipped", str(reason))
 
     def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: N802
+        if self._said(test, "skipped"):
+            return
         super().addExpectedFailure(test, err)
         self._note(test, "skipped", "expected failure")
 
     def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: N802
+        if self._said(test, "failed"):
+            return
         super().addUnexpectedSuccess(test)
         self._note(test, "failure", "unexpected success")
 
@@ -67,6 +110,7 @@ class _Result(unittest.TextTestResult):  # pragma: no cover
             # The parameters of a subtest can be a time or an address, so they are no part of an id.
             kind = "failure" if issubclass(err[0], test.failureException) else "error"
             parameters = getattr(subtest, "_subDescription", str)()
+            self._said(test, "failed")
             self._note(test, kind, parameters + " " + _message(err))
 
 
@@ -78,6 +122,8 @@ class _Runner(unittest.TextTestRunner):  # pragma: no cover
     def run(self, test: Any) -> Any:
         report = os.environ.pop(_VARIABLE, "")
         names = [_name_of(case) for case in _cases(test)]
+        if _SESSION is not None:
+            _SESSION.place(test)
         result = super().run(test)
         if report and isinstance(result, _Result):
             _add_not_started(result.outcomes, names)
@@ -87,6 +133,8 @@ class _Runner(unittest.TextTestRunner):  # pragma: no cover
             except OSError:
                 # Whoever asked for the report notices that it is missing.
                 pass
+        if _SESSION is not None:
+            _SESSION.end(result.wasSuccessful() and not result.errors and not result.failures)
         return result
 
 
