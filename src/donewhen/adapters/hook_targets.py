@@ -6,13 +6,29 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from donewhen.adapters.command_hooks import HookKind
+from donewhen.adapters.agent_client import AgentClient
+from donewhen.adapters.claude_code.client import ClaudeCodeClient
+from donewhen.adapters.codex.client import CodexClient
+from donewhen.adapters.command_hooks import END_KINDS, HookKind
+from donewhen.adapters.copilot_cli.client import CopilotClient
+from donewhen.adapters.gemini_cli.client import GeminiClient
 from donewhen.adapters.hook_files import HookEntry
-from donewhen.config.agent_runtimes import AgentRuntime, agent_runtime
+from donewhen.config.agent_runtimes import HOOK_SCRIPT, AgentRuntime, agent_runtime
+from donewhen.config.hook_line import (
+    HookLine,
+    answering_hook_line,
+    careful_hook_line,
+    hook_line,
+    hook_line_once_a_session,
+    nearest_hook_line,
+    program_in_project,
+    script_below,
+)
+from donewhen.config.hook_script import script_for
 
 Scope = Literal["user", "project"]
 
@@ -27,7 +43,18 @@ class HookTarget:
     about: AgentRuntime
     events: tuple[tuple[str, HookKind, str | None], ...]
     """For each hook: the runtime's event, our name for it, and the tool that it is limited to."""
+    client: AgentClient
     positions_matter: bool = False
+    end_timeout: int = 60
+    """In seconds, for the hooks that record an end: the runtime waits for them before it exits."""
+    line: HookLine = hook_line
+    """How the command line is written: what happens without a script depends on the runtime."""
+    header: Mapping[str, Any] = field(default_factory=dict)
+    """What the runtime expects in the file besides the hooks."""
+    notice: str = ""
+    """What a person has to do after the installation."""
+    project_notice: str = ""
+    """The same, only for a project's hooks."""
 
     @property
     def name(self) -> str:
@@ -41,40 +68,61 @@ class HookTarget:
         """Return the settings file of this scope."""
         if scope == "project":
             return root / self.about.project_folder / self.about.hook_file
-        home = environ.get(self.about.home_variable)
-        return (Path(home) if home else Path.home() / self.about.project_folder) / self.about.hook_file
+        about = self.about
+        home = environ.get(about.home_variable)
+        folder = Path(home, about.below_home_variable) if home else Path.home() / about.folder_in_home
+        return folder / about.hook_file
 
-    def entries(self, scope: Scope, root: Path) -> tuple[HookEntry, ...]:
+    def script(self, scope: Scope, root: Path, environ: Mapping[str, str]) -> Path:
+        """Return the script that the hooks of this scope start."""
+        return self.path(scope, root, environ).parent / HOOK_SCRIPT
+
+    def script_content(self, scope: Scope, root: Path) -> bytes:
+        """Return the content of that script."""
+        folder = self._script_in_project.removesuffix(f"/{HOOK_SCRIPT}") if scope == "project" else None
+        return script_for(_program(scope, root), folder).encode()
+
+    def entries(self, scope: Scope, root: Path, environ: Mapping[str, str]) -> tuple[HookEntry, ...]:
         """Return our hooks for the settings file of this scope."""
-        return self.entries_for(self._program(scope, root))
+        if scope == "user":
+            return self.entries_for(shlex.quote(str(self.script(scope, root, environ))))
+        variable = self.about.project_variable
+        if variable is None:
+            return self._entries(nearest_hook_line, self._script_in_project)
+        return self.entries_for(script_below(variable, self._script_in_project))
 
-    def entries_for(self, program: str) -> tuple[HookEntry, ...]:
-        """Return our hooks, with ``program`` as the command for donewhen."""
+    def entries_for(self, script: str) -> tuple[HookEntry, ...]:
+        """Return our hooks that start ``script``, a path in shell syntax."""
+        return self._entries(self.line, script)
+
+    def _entries(self, line: HookLine, script: str) -> tuple[HookEntry, ...]:
+        units = self.about.timeouts_per_second
         return tuple(
-            HookEntry(event, _command_line(program, kind, self.name), HOOK_TIMEOUT, matcher)
-            for event, kind, matcher in self.events
+            HookEntry(
+                event,
+                line(script, kind, self.name),
+                units * (self.end_timeout if kind in END_KINDS else HOOK_TIMEOUT),
+                tool,
+            )
+            for event, kind, tool in self.events
         )
 
-    def _program(self, scope: Scope, root: Path) -> str:
-        """Return the command for donewhen. A project's file is shared, so paths of one machine are avoided in it."""
-        program = _this_program()
-        if program is None:
-            return f"{shlex.quote(sys.executable)} -m donewhen"
-        if scope == "project":
-            if self.about.project_variable is not None and program.is_relative_to(root):
-                return f'"${self.about.project_variable}"/{shlex.quote(program.relative_to(root).as_posix())}'
-            if shutil.which("donewhen") is not None:
-                return "donewhen"
-        return shlex.quote(str(program))
+    @property
+    def _script_in_project(self) -> str:
+        return self.path("project", Path(), {}).parent.joinpath(HOOK_SCRIPT).as_posix()
 
 
-def _command_line(program: str, kind: str, runtime: str) -> str:
-    # If a hook can't be run at all (status 127, a crash), runtimes let the agent stop. Status 2 with a reason holds it
-    # back; only once, for users who have the settings but no working program.
-    missing = "donewhen could not be run, so this stop is not verified. Install it, or remove its hooks."
-    held = """printf %s "$e" | grep -q '"stop_hook_active": *true'"""
-    answer = f'printf %s "$e" | {program} hook {kind} --runtime {runtime}'
-    return f'e=$(cat); {answer} || {{ {held} && exit 0; echo "{missing}" >&2; exit 2; }}'
+def _program(scope: Scope, root: Path) -> str:
+    """Return the command for donewhen. A project's script is shared, so paths of one machine are avoided in it."""
+    program = _this_program()
+    if program is None:
+        return f"{shlex.quote(sys.executable)} -m donewhen"
+    if scope == "project":
+        if program.is_relative_to(root):
+            return program_in_project(program.relative_to(root).as_posix())
+        if shutil.which("donewhen") is not None:
+            return "donewhen"
+    return shlex.quote(str(program))
 
 
 def _this_program() -> Path | None:
@@ -94,11 +142,46 @@ HOOK_TARGETS: dict[str, HookTarget] = {
             ("SubagentStop", "subagent-stop", None),
             ("TaskCompleted", "task-completed", None),
             ("PreToolUse", "pre-tool-use", "StructuredOutput"),
+            ("StopFailure", "stop-failure", None),
+            ("SessionEnd", "session-end", None),
         ),
+        client=ClaudeCodeClient(),
     ),
     "codex": HookTarget(
         agent_runtime("codex"),
-        events=(("Stop", "stop", None), ("SubagentStop", "subagent-stop", None)),
+        events=(
+            ("Stop", "stop", None),
+            ("SubagentStop", "subagent-stop", None),
+            ("SessionEnd", "session-end", None),
+        ),
+        client=CodexClient(),
         positions_matter=True,
+        # Codex allows no more.
+        end_timeout=3,
+        # It has no cap of its own, and no variable with the project's folder.
+        line=careful_hook_line,
+        notice="Codex runs a hook only after you have trusted it: start `codex` once, choose to review the hooks, and "
+        "trust this one. Until then it is skipped silently. `donewhen doctor` asks Codex whether it is trusted.",
+        project_notice="A project's hooks also need the project itself to be trusted by Codex.",
+    ),
+    "gemini": HookTarget(
+        agent_runtime("gemini"),
+        events=(("AfterAgent", "stop", None), ("SessionEnd", "session-end", None)),
+        client=GeminiClient(),
+        # It would ask for ever: `stop_hook_active` is false again as soon as a tool ran.
+        line=hook_line_once_a_session("GEMINI_SESSION_ID"),
+    ),
+    "copilot": HookTarget(
+        agent_runtime("copilot"),
+        events=(
+            ("Stop", "stop", None),
+            ("SubagentStop", "subagent-stop", None),
+            ("SessionEnd", "session-end", None),
+        ),
+        client=CopilotClient(),
+        line=answering_hook_line,
+        header={"version": 1},
+        project_notice="Copilot CLI runs a project's hooks only in a folder that you trust: start `copilot` here once "
+        "and trust it, or give --trust-folder. Until then they are skipped silently.",
     ),
 }

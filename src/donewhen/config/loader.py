@@ -15,12 +15,16 @@ from donewhen.config.settings import (
     JobSettings,
     JudgeSettings,
     Settings,
+    StrengthSettings,
     TestSettings,
     VerifySettings,
 )
 from donewhen.foundation.errors import ConfigError
 from donewhen.foundation.files import read_limited
 from donewhen.foundation.size_limits import SETTINGS, SizeLimit
+from donewhen.isolation.levels import LEVELS
+from donewhen.signs.exceptions import read_exception
+from donewhen.signs.kinds import KINDS
 
 CONFIG_FILE = "donewhen.toml"
 PROJECT_FILE = "pyproject.toml"
@@ -32,6 +36,7 @@ _TABLES: dict[str, type[Any]] = {
     "GuardSettings": GuardSettings,
     "TestSettings | None": TestSettings,
     "JobSettings": JobSettings,
+    "StrengthSettings": StrengthSettings,
     "JudgeSettings": JudgeSettings,
     "VerifySettings": VerifySettings,
     "ApprovalSettings": ApprovalSettings,
@@ -163,6 +168,13 @@ class _Reader:
                     kept = cast("tuple[str, ...]", setting.default) if "adds_to_default" in setting.metadata else ()
                     return tuple(dict.fromkeys((*kept, *value)))
                 raise self._error(name, "must be a list of non-empty strings")
+            case "SignExceptions":
+                if isinstance(value, list) and all(isinstance(item, str) and read_exception(item) for item in value):
+                    return tuple(dict.fromkeys(value))
+                problem = (
+                    f'must be a list such as ["/src/plugin/**: test-machinery"], of these kinds: {", ".join(KINDS)}'
+                )
+                raise self._error(name, problem)
             case "str" | "str | None":
                 if isinstance(value, str) and value.strip():
                     return value
@@ -171,6 +183,16 @@ class _Reader:
                 if _is_number(value, (int, float)):
                     return float(value)
                 raise self._error(name, "must be a positive number")
+            case "Level | None":
+                if value in LEVELS:
+                    return value
+                raise self._error(name, f"must be one of: {', '.join(LEVELS)}")
+            case "ProbingTime":
+                if value in ("suite", "off"):
+                    return value
+                if _is_number(value, (int, float)):
+                    return float(value)
+                raise self._error(name, 'must be "suite", "off" or a positive number of seconds')
             case "bool":
                 if type(value) is bool:
                     return value

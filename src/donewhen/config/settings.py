@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, TypeAlias
+
+from donewhen.isolation.levels import Level
+from donewhen.signs.exceptions import SignExceptions
 
 ADDS_TO_DEFAULT: Mapping[str, bool] = {"adds_to_default": True}
 """The metadata of a list whose default protects: what a file gives is added to it and never replaces it."""
+
+ProbingTime: TypeAlias = float | Literal["suite", "off"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,21 @@ class JobSettings:
     """Time limit of each command of a job in seconds."""
     pass_env: tuple[str, ...] = ()
     """Environment variables that are passed to the commands of jobs."""
+    isolation: Level | None = None
+    """How the commands of jobs must at least be kept apart from everything else: `namespaces`, `landlock` or `copy`.
+    Default: the best that works on the machine."""
+    signs_allowed: SignExceptions = ()
+    """Files in which some kinds of signs are expected, so that no person is asked about them: a path or pattern as in
+    `work`, a colon, and the kinds. For a plug-in of a test framework: `"/src/plugin/**: test-machinery"`."""
+
+
+@dataclass(frozen=True)
+class StrengthSettings:
+    """How much a passed check is worth: whether its tests would notice a defect, and whether they need each other."""
+
+    time: ProbingTime = "suite"
+    """How long the tests of a job are probed after they have passed: `"suite"` for as long as they took themselves (but
+    at least 3 seconds), a number of seconds, or `"off"`. Guards and hooks never do this."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +121,8 @@ class ApprovalSettings:
     """Whether a CI run may agree and decide."""
     keys: tuple[str, ...] = ()
     """The public keys (`ed25519:…`) whose signatures count; see `donewhen key`."""
+    ssh: tuple[str, ...] = ()
+    """The public SSH keys whose signatures count, as in an `id_ed25519.pub`: type, key and a name."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +145,8 @@ class Settings:
     """When a task of the runtime's own task list is marked complete."""
     jobs: JobSettings = field(default_factory=JobSettings)
     """Jobs: how their commands are run."""
+    strength: StrengthSettings = field(default_factory=StrengthSettings)
+    """Jobs: how long their tests are probed."""
     judge: JudgeSettings = field(default_factory=JudgeSettings)
     """Jobs: the judges that gates use."""
     verify: VerifySettings = field(default_factory=VerifySettings)

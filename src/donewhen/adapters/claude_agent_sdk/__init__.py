@@ -2,6 +2,7 @@
 
 from donewhen.adapters.claude_agent_sdk.adapter import ClaudeAgentSDKAdapter
 from donewhen.adapters.claude_agent_sdk.config import ClaudeAgentSDKClientConfig
+from donewhen.adapters.claude_agent_sdk.own_client import ClientHooks, hooks_for
 from donewhen.completion import (
     CompositeChecker,
     PlanBasedChecker,
@@ -13,9 +14,11 @@ from donewhen.completion import (
 __all__ = [
     "ClaudeAgentSDKAdapter",
     "ClaudeAgentSDKClientConfig",
+    "ClientHooks",
     "CompositeChecker",
     "PlanBasedChecker",
     "TaskCompletionChecker",
     "TaskCompletionContext",
     "TaskCompletionResult",
+    "hooks_for",
 ]

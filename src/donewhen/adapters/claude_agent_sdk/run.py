@@ -6,18 +6,19 @@ import asyncio
 import dataclasses
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from donewhen.adapters.claude_agent_sdk import usage
-from donewhen.adapters.claude_agent_sdk.enforcement import Enforcement
+from donewhen.adapters.claude_agent_sdk.enforcement import Enforcement, client_env, hook_timeout
 from donewhen.adapters.claude_code.hook_payloads import STRUCTURED_OUTPUT
 from donewhen.adapters.guard_choice import AdapterError
 from donewhen.completion import StopGuard, TaskCompletionContext
 from donewhen.filesystem import HostFilesystem
 from donewhen.foundation.errors import MissingExtraError
-from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.plain_text import join_limited, one_line
 from donewhen.prompt import RenderedPrompt, Tool, ToolContext, call_tool
-from donewhen.protocols import PromptResponse, StopReason
+from donewhen.protocols import CompletionReport, PromptResponse, StopReason
 from donewhen.runtime import Limits, Session, TokenUsage, ToolInvoked
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ OutputT = TypeVar("OutputT")
 
 _SERVER = "donewhen"
 _INTERRUPT_GRACE = 5.0
-_CHECK_MARGIN = 60.0
-_DAY = 86_400.0
 
 
 def import_sdk() -> Any:
@@ -61,11 +60,10 @@ class Run(Generic[OutputT]):
         self._limits = limits
         self._enforcement = Enforcement(guard, prompt.output, self._context, self._config.dialect)
         self._calls: dict[str, tuple[str, dict[str, Any]]] = {}
-        self._background: list[dict[str, Any]] = []
         self._counted = TokenUsage()
         self._complaints: list[str] = []
         self._cut_short = False
-        self._moved_on = False
+        self._unstopped: list[str] = []
 
     async def play(self) -> PromptResponse[OutputT]:
         """Run the prompt until the run ends."""
@@ -74,10 +72,7 @@ class Run(Generic[OutputT]):
             await client.connect()
             await client.query(self._prompt.text)
             result = await self._until_deadline(client)
-            for task in self._background:
-                # A client with running background tasks takes long to exit.
-                with suppress(Exception):
-                    await client.stop_task(task["task_id"])
+            await self._stop_background(client)
         except self._sdk.ClaudeSDKError as error:
             details = " ".join([str(error), *self._complaints[-3:]])
             raise AdapterError(f"The Claude Agent SDK failed: {one_line(details, 600)}") from error
@@ -85,6 +80,15 @@ class Run(Generic[OutputT]):
             await client.disconnect()
         self._settle(result)
         return await self._response(result)
+
+    async def _stop_background(self, client: Any) -> None:
+        """Stop the tasks that are still running: the run ends now, and a client with such tasks takes long to exit."""
+        for task in self._enforcement.background:
+            try:
+                async with asyncio.timeout(_INTERRUPT_GRACE):
+                    await client.stop_task(task["task_id"])
+            except Exception:  # noqa: BLE001 - what can't be stopped is reported
+                self._unstopped.append(one_line(str(task.get("description") or task.get("task_id")), 80))
 
     async def _until_deadline(self, client: Any) -> Any:
         try:
@@ -96,18 +100,27 @@ class Run(Generic[OutputT]):
     async def _follow(self, client: Any) -> Any:
         """Process messages until the run ends; a background task may start another turn."""
         result = None
+        loop = asyncio.get_running_loop()
+        waiting_since = 0.0
         messages = aiter(client.receive_messages())
         while True:
-            message = await self._next(messages, None if result is None else self._config.background_wait)
+            waited = loop.time() - waiting_since
+            message = await self._next(
+                messages, None if result is None else max(0.0, self._config.background_wait - waited)
+            )
             if message is None:
                 return result
             self._take(message)
             if isinstance(message, self._sdk.ResultMessage):
                 result = message
-                if not self._background:
+                waiting_since = loop.time()
+                if not self._enforcement.background:
                     return result
             elif self._limits.bypass() is not None:
                 return await self._interrupted(client)
+            elif isinstance(message, self._sdk.AssistantMessage | self._sdk.UserMessage):
+                # The agent works again. Reports of a task's progress don't extend the wait.
+                waiting_since = loop.time()
 
     async def _next(self, messages: AsyncIterator[Any], patience: float | None) -> Any:
         """Return the next message; None if there are no more, or none arrives within ``patience`` seconds."""
@@ -144,15 +157,19 @@ class Run(Generic[OutputT]):
             for block in message.content:
                 if isinstance(block, sdk.ToolResultBlock) and block.tool_use_id in self._calls:
                     self._tool_answered(block)
-        elif isinstance(message, sdk.SystemMessage) and message.subtype == "background_tasks_changed":
-            self._background = message.data.get("tasks", [])
+        elif isinstance(message, sdk.SystemMessage):
+            if message.subtype == "background_tasks_changed":
+                self._enforcement.run_in_background(message.data.get("tasks", []))
+            elif message.subtype.startswith("task_"):
+                # Older clients report tasks only in this way.
+                self._enforcement.outdated = True
         elif isinstance(message, sdk.types.StreamEvent):
             self._count(message.event)
 
     def _tool_answered(self, block: Any) -> None:
         name, arguments = self._calls.pop(block.tool_use_id)
         # Other tool calls of the same turn are still executed after the output was accepted.
-        self._moved_on = self._enforcement.output is not None and name != STRUCTURED_OUTPUT
+        self._enforcement.outdated = self._enforcement.outdated or name != STRUCTURED_OUTPUT
         parts = block.content if isinstance(block.content, list) else []
         text = block.content if isinstance(block.content, str) else "\n".join(part.get("text", "") for part in parts)
         event = ToolInvoked(name.removeprefix(f"mcp__{_SERVER}__"), arguments, not block.is_error, text)
@@ -190,13 +207,25 @@ class Run(Generic[OutputT]):
         text = enforcement.last_words
         if failed and result is not None and not self._cut_short:
             text = result.result or "; ".join(getattr(result, "errors", None) or ()) or text
-        report = enforcement.report
-        # Check once more if the run ended without a Stop hook, or if the work changed after the last check.
-        if enforcement.guard is not None and (report is None or failed or self._cut_short or self._moved_on):
-            report = await enforcement.guard.aconclude(
-                self._context(enforcement.output or enforcement.last_words, reason)
-            )
+        report = None if enforcement.guard is None else await self._report(enforcement.guard, reason, failed)
         return PromptResponse(self._prompt.name, text, enforcement.output, reason, self._counted, report)
+
+    async def _report(self, guard: StopGuard, reason: StopReason, failed: bool) -> CompletionReport:
+        """Return the verdict on the work as it is now, after the client has ended."""
+        enforcement = self._enforcement
+        report = enforcement.report
+        # Check once more if the run ended without a Stop hook, or if the work may have changed since the last check: a
+        # call whose result never came may have acted all the same.
+        unanswered = any(name != STRUCTURED_OUTPUT for name, _ in self._calls.values())
+        if report is None or failed or self._cut_short or (report.verified and (enforcement.outdated or unanswered)):
+            report = await guard.aconclude(self._context(enforcement.output or enforcement.last_words, reason))
+        if report.verified and self._unstopped:
+            feedback = (
+                f"The work is not verified: background tasks could not be stopped and may still change it "
+                f"({join_limited(self._unstopped, 3)})."
+            )
+            report = replace(report, status="incomplete", feedback=feedback)
+        return report
 
     def _context(self, output: object, reason: StopReason) -> TaskCompletionContext:
         return TaskCompletionContext(
@@ -221,8 +250,7 @@ class Run(Generic[OutputT]):
             "env": {
                 # Offer our tools from the start, and let only our own cap apply.
                 "ENABLE_TOOL_SEARCH": "0",
-                "MAX_STRUCTURED_OUTPUT_RETRIES": str(10 * policy.max_attempts),
-                "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0",
+                **client_env(policy),
                 **config.env,
             },
             # Ignore the user's own settings, and send the prompt as plain text: @file in it is not expanded.
@@ -232,7 +260,7 @@ class Run(Generic[OutputT]):
             "include_partial_messages": self._limits.counts,
             "max_budget_usd": self._limits.remaining_usd(),
             "stderr": self._complaints.append,
-            "hooks": self._enforcement.hooks(sdk.HookMatcher, (policy.check_timeout or _DAY) + _CHECK_MARGIN),
+            "hooks": self._enforcement.hooks(sdk.HookMatcher, hook_timeout(policy)),
         }
         if self._prompt.tools:
             server = sdk.create_sdk_mcp_server(_SERVER, tools=[self._bridged(tool) for tool in self._prompt.tools])

@@ -19,6 +19,11 @@ class ToolCall:
     name: str
     arguments: Mapping[str, Any]
 
+    @property
+    def gives_output(self) -> bool:
+        """Whether the call gives the structured output, whatever a runtime calls its tool for that."""
+        return self.name == STRUCTURED_OUTPUT
+
 
 @dataclass(frozen=True)
 class Turn:
