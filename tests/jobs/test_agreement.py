@@ -161,7 +161,7 @@ def test_agreed_typed_by_hand_is_unsealed_and_one_agreement_heals_it(workspace: 
     assert [proposal.agreement.state for proposal in shown(workspace)] == ["agreed", "agreed"]
 
 
-def test_a_workspace_of_the_existing_tool_is_adopted_as_it_is(workspace: Workspace) -> None:
+def test_a_workspace_of_the_existing_tool_begins_where_nothing_has_happened(workspace: Workspace) -> None:
     project, job = shown(workspace)
     edit(project.plan.path, "agreement_status: proposed", "agreement_status: agreed")
     edit(project.plan.path, 'agreed_at: ""', "agreed_at: 2026-02-01T00:00:00Z")
@@ -171,7 +171,7 @@ def test_a_workspace_of_the_existing_tool_is_adopted_as_it_is(workspace: Workspa
     for proposal in shown(workspace):
         entries = workspace.ledger.read(proposal.chain).entries
         assert mismatches(proposal.plan.document.fields, entries) == ()
-    edit(job.plan.path, "iteration: 2", "iteration: 1")
+    edit(job.plan.path, "iteration: 0", "iteration: 1")
     fields = the_job(workspace).document.fields
     assert [mismatch.field for mismatch in mismatches(fields, workspace.ledger.read(job.chain).entries)] == [
         "iteration"
@@ -449,7 +449,7 @@ def test_a_done_that_was_typed_before_anybody_agreed_is_taken_back(workspace: Wo
     edit(the_job(workspace).path, "status: planned", "status: done")
     agree_to(workspace)
     job = the_job(workspace)
-    assert job.status == "in_progress"
+    assert job.status == "planned"
     assert mismatches(job.document.fields, workspace.ledger.read(job.id).entries) == ()
 
 

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from donewhen.jobs.contract.agreement_notes import agreement_notes
+from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.lifecycle.agreeing import agree_to
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.document import parse_document, rewrite_fields
 
@@ -55,8 +58,13 @@ def test_other_commands_are_nothing_unusual(tmp_path: Path, options: dict[str, A
     assert notes(tmp_path, **options) == []
 
 
-def test_a_status_that_was_typed_before_is_shown(tmp_path: Path) -> None:
+def test_what_was_typed_before_is_shown(tmp_path: Path) -> None:
     workspace = create_project(tmp_path, "Demo")
     job = add_job(workspace, "Parser", criteria=["It works."])
-    job.path.write_bytes(rewrite_fields(parse_document(job.path.read_bytes(), "plan.md"), {"status": "in_progress"}))
-    assert [*agreement_notes(workspace, workspace.job_at(job.path))] == ["its plan already says in_progress"]
+    typed = {"status": "in_progress", "iteration": 2, "reward_last_score": 100}
+    job.path.write_bytes(rewrite_fields(parse_document(job.path.read_bytes(), str(job.path)), typed))
+    says = "its plan already says status: in_progress, iteration: 2, reward_last_score: 100"
+    note = f"{says}; that was typed, so it will be removed and counts for nothing"
+    assert [*agreement_notes(workspace, workspace.job_at(job.path))] == [note]
+    agree_to(workspace, [workspace.job_at(job.path)], Approval(Actor("ada", "person")))
+    assert [*agreement_notes(workspace, workspace.job_at(job.path))] == []

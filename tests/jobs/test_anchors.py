@@ -41,7 +41,9 @@ def chains(workspace: Workspace) -> dict[str, Chain]:
 
 
 def codes(workspace: Workspace) -> list[tuple[str, str]]:
-    return [(finding.severity, str(finding.code)) for finding in audit_workspace(workspace).findings]
+    """The findings, without what this machine remembers: who reads an anchor is on another one."""
+    found = [(finding.severity, str(finding.code)) for finding in audit_workspace(workspace).findings]
+    return [row for row in found if row[1] != "record_gone_back"]
 
 
 def forge(workspace: Workspace, git: Git, name: str = "one") -> Path:
@@ -88,7 +90,7 @@ def test_a_note_keeps_the_heads_and_is_read_again(shop: Workspace, git: Git) -> 
 def test_a_note_finds_a_chain_that_was_written_anew(shop: Workspace, git: Git) -> None:
     write_note(shop, chains(shop))
     path = forge(shop, git)
-    found = audit_workspace(shop).findings
+    found = [finding for finding in audit_workspace(shop).findings if finding.code != "record_gone_back"]
     assert [(finding.severity, str(finding.code), finding.where) for finding in found] == [
         ("error", "anchor_mismatch", shop.where(path))
     ]

@@ -150,7 +150,8 @@ def test_a_chain_that_was_written_anew_holds_and_is_found_by_what_was_committed(
     for entry in entries:
         forged.append(job.id, entry.type, dict(entry.data) | {"forged": True}, entry.by)
     assert shop.ledger.read(job.id).breaks == ()
-    assert findings_in(shop) == [("error", "rewritten", shop.where(path))]
+    where = shop.where(path)
+    assert findings_in(shop) == [("error", "rewritten", where), ("error", "record_gone_back", where)]
 
 
 def test_a_chain_that_was_shortened_or_removed_is_found_by_what_was_committed(shop: Workspace) -> None:

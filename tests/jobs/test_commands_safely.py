@@ -181,6 +181,22 @@ def test_no_secret_is_ever_written_down(place: Place, way: str, monkeypatch: pyt
     assert b"plain-looking-value" not in written
 
 
+def test_a_variable_of_the_caller_changes_no_test_and_hides_no_run(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place.root / "report").write_text("<testsuite><testcase name='test_one'/><testcase name='test_two'/></testsuite>")
+    script = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(open('report').read())"
+    before = place.python(script, "{junit}")
+    monkeypatch.setenv("MY_KEY", "test_two")
+    monkeypatch.setenv("MY_TOKEN", "pathlib")
+    assert place.python(script, "{junit}").reused
+    after = place.python(script, "{junit}", again=True)
+    stored = [
+        evidence_store(place.workspace).get_json(place.record(ran)["report"]["outcomes"]) for ran in (before, after)
+    ]
+    assert stored[0] == stored[1] == {"test_one": "passed", "test_two": "passed"}
+
+
 def test_a_command_with_a_secret_in_it_is_still_found_again(place: Place) -> None:
     script = f"echo {TOKEN} > /dev/null; {place.counted()}"
     place.sh(script)

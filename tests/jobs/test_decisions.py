@@ -167,12 +167,12 @@ def test_a_decision_needs_a_reason(workspace: Workspace, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("taken", "number", "raises"), [(0, 2, False), (0, 3, False), (0, 4, True), (5, 5, False), (5, 6, True)]
+    ("typed", "number", "raises"), [(0, 2, False), (0, 3, False), (0, 4, True), (5, 3, False), (5, 4, True)]
 )
-def test_a_budget_is_raised_above_what_was_allowed_and_what_was_taken(
-    unsealed: Workspace, taken: int, number: int, raises: bool
+def test_a_budget_is_raised_above_what_was_allowed_whatever_was_typed_before_the_agreement(
+    unsealed: Workspace, typed: int, number: int, raises: bool
 ) -> None:
-    edit(unsealed, "iteration: 0", f"iteration: {taken}")
+    edit(unsealed, "iteration: 0", f"iteration: {typed}")
     for proposal in agreement_proposals(unsealed, [the_job(unsealed)]):
         agree(unsealed, proposal, ADA)
     decision = Decision("raise_budget", WHY, number)

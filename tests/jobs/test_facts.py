@@ -129,6 +129,53 @@ def test_an_output_with_a_placeholder_in_it_earns_no_points(bench: Bench) -> Non
     assert score_of(bench.facts(job)).total > before
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"TBD\n" * 400,
+        b"TBD\0\n",
+        b"\xffto be done\n",
+        b"\0" * 12,
+        "to be done\n".encode("utf-16"),
+        "\n\n".encode("utf-16"),
+    ],
+    ids=[
+        "repeated",
+        "with a zero byte",
+        "with a bad byte",
+        "zeros",
+        "in another encoding",
+        "blank in another encoding",
+    ],
+)
+def test_a_placeholder_in_another_form_is_one_although_a_command_passed(bench: Bench, content: bytes) -> None:
+    job = bench.done()
+    bench.write(job).write_bytes(content)
+    collect_evidence(bench.workspace, bench.read(job), BOT)
+    (output,) = bench.facts(job).outputs
+    assert (output.state, output.template) == ("good", True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Der Zähler hat zwölf Zeilen.\n".encode("utf-16"),
+        b"The log has 12 lines.\0\n",
+        b"\0\0\0\7",
+        b"\x89\xfa\0\x01",
+        b"".join(b"line %d has a number\n" % number for number in range(400)),
+        b"0,0,0\n" * 400,
+    ],
+    ids=["utf-16", "words and a zero byte", "a number", "bytes", "many lines", "a table of zeros"],
+)
+def test_what_says_something_in_any_form_is_no_placeholder(bench: Bench, content: bytes) -> None:
+    job = bench.done()
+    bench.write(job).write_bytes(content)
+    collect_evidence(bench.workspace, bench.read(job), BOT)
+    (output,) = bench.facts(job).outputs
+    assert (output.state, output.template) == ("good", False)
+
+
 # Unchanged outputs
 
 

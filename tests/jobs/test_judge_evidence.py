@@ -314,13 +314,39 @@ def test_how_many_votes_must_agree_is_the_missions_to_say(court: Court) -> None:
     assert court.complete(court.job(JUDGED)).done
 
 
-def test_a_model_that_can_not_be_reached_gives_no_verdict(court: Court, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_can_not_be_reached_gives_no_verdict_and_costs_no_iteration(court: Court) -> None:
     def broken(_: object) -> str:
         raise ModelError("The model took too long.")
 
     court.model = ScriptedJudge(broken, free=True)
     job = court.job(JUDGED)
-    assert court.codes(job) == {"needs_human"}
+    before = court.history(job).iteration
+    for _ in range(2):
+        refused = court.complete(job)
+        assert refused.evaluation is not None
+        assert {reason.code.value for reason in refused.evaluation.reasons} - {"score_too_low"} == {"judge_unreachable"}
+        assert not refused.evaluation.waits_for_person
+    assert court.history(job).iteration == before
+    assert_sentences(court.standing(job).why[0])
+
+
+def test_a_model_that_answers_nonsense_was_reached_and_a_person_decides(court: Court) -> None:
+    court.model = ScriptedJudge(lambda _: "Well, who knows?", free=True)
+    assert court.codes(court.job(JUDGED)) == {"needs_human"}
+
+
+def test_a_model_that_can_be_reached_again_decides(court: Court) -> None:
+    answers = court.model
+
+    def broken(_: object) -> str:
+        raise ModelError("The model took too long.")
+
+    job = court.job(JUDGED)
+    court.model = ScriptedJudge(broken, free=True)
+    assert not court.complete(job).done
+    court.model = answers
+    court.votes = "ppp"
+    assert court.complete(job).done
 
 
 def test_a_judge_that_was_taught_nothing_passes_nothing(court: Court) -> None:

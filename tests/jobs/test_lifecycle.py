@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.audit.audit import audit_workspace
 from donewhen.jobs.contract.agreeing import agree, agreement_proposals
+from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.ledger.approval import Approval
@@ -22,10 +24,13 @@ from donewhen.jobs.plan.document import rewrite_fields
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.record.projection import PROJECTED, mismatches
 from sentences import assert_sentences
 
 ADA = Approval(Actor("ada", "person"))
 BOT = Actor("bot")
+AGREED = ("agreement_status", "agreed_at", "agreed_by")
 SAYS_YES = "It says yes.\n  check: file outputs/primary.md matches /yes/"
 
 
@@ -200,14 +205,37 @@ def test_a_second_block_needs_a_second_decision(shop: Workspace) -> None:
     assert codes(start_job(shop, job.id, BOT)) == ["budget_exceeded"]
 
 
-def test_the_promise_is_never_printed_at_iteration_99_of_3(shop: Workspace) -> None:
+TYPED = {
+    "in progress": {"status": "in_progress", "started_at": "2026-02-14T10:00:00Z"},
+    "blocked": {"status": "blocked"},
+    "cancelled": {"status": "cancelled"},
+    "done": {"status": "done", "completed_at": "2026-02-14T10:00:00Z", "truth_last_status": "pass"},
+    "scores": {"iteration": 99, "rework_count": 5, "reward_last_score": 100, "reward_last_next_action": "none"},
+}
+
+
+@pytest.mark.parametrize("fields", TYPED.values(), ids=TYPED)
+def test_nothing_that_was_typed_before_the_agreement_is_taken_over(shop: Workspace, fields: dict[str, Any]) -> None:
     job = made(shop, sealed=False)
-    typed(shop, job.path, iteration=99)
+    typed(shop, job.path, **fields)
     seal(shop, job)
-    put_out(job)
-    assert codes(start_job(shop, job.id, BOT)) == ["budget_exceeded"]
-    result = complete(shop, job.id, BOT)
-    assert (result.done, result.job.status, result.job.iteration) == (False, "blocked", 99)
+    found = shop.job(job.id)
+    expected = {name: value for name, value in PROJECTED.items() if name not in AGREED}
+    assert {name: found.document.fields.get(name) or PROJECTED[name] for name in expected} == expected
+    history = history_of(job.id, shop.ledger.read(job.id).entries, approval_policy(shop))
+    assert (history.status, history.iteration, history.started, history.completed) == ("planned", 0, None, None)
+    assert start_job(shop, job.id, BOT).started
+    assert (shop.job(job.id).status, shop.job(job.id).iteration) == ("in_progress", 0)
+
+
+def test_what_is_typed_after_the_agreement_is_a_finding_and_what_was_typed_before_is_none(shop: Workspace) -> None:
+    job = made(shop, sealed=False)
+    typed(shop, job.path, status="in_progress", iteration=1)
+    seal(shop, job)
+    entries = shop.ledger.read(job.id).entries
+    assert mismatches(shop.job(job.id).document.fields, entries) == ()
+    typed(shop, job.path, status="in_progress")
+    assert [found.field for found in mismatches(shop.job(job.id).document.fields, entries)] == ["status"]
 
 
 def test_a_cancelled_job_starts_again_only_after_a_decision(shop: Workspace) -> None:

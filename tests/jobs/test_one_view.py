@@ -29,6 +29,7 @@ from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import WorkspaceError
 from donewhen.mcp.call_context import CallContext
 from donewhen.mcp.dispatch import dispatch_call
+from donewhen.mcp.tool_steps import tool_step
 from donewhen.mcp.tools import TOOLS
 from donewhen.testing import make_context
 from donewhen_kit import git_command, run_main
@@ -105,6 +106,12 @@ def named(words: tuple[str, str | None, str], job: Job) -> Words:
     return state, code, step.replace("JOB", job.id)
 
 
+def for_tools(words: Words) -> Words:
+    """The same for an agent that has tools: its next step names the tool and not the command."""
+    state, code, step = words
+    return state, code, tool_step(step)
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
 def test_everything_that_evaluates_a_job_says_the_same(project: Project, kind: Kind) -> None:
     job = project.jobs[kind.name]
@@ -113,8 +120,8 @@ def test_everything_that_evaluates_a_job_says_the_same(project: Project, kind: K
     assert (view.word, view.code, view.next) == expected
     assert in_text(project.cli("why", job.id)) == expected
     assert shown(project.data("why", job.id)) == expected
-    assert shown(project.tool("show_job", job=job.id)) == expected
-    assert shown(project.tool("next_action", job=job.id)) == expected
+    assert shown(project.tool("show_job", job=job.id)) == for_tools(expected)
+    assert shown(project.tool("next_action", job=job.id)) == for_tools(expected)
     assert page_of(project, job) == expected
     assert hook_of(project, job, expected) == expected
 
@@ -126,7 +133,7 @@ def test_what_records_an_evaluation_says_the_same(project: Project, kind: Kind) 
     assert in_text(project.cli("next", job.id)) == expected
     assert shown(project.data("next", job.id)) == expected
     assert shown(project.data("reward", job.id)) == expected
-    assert shown(project.tool("check_job", job=job.id)) == expected
+    assert shown(project.tool("check_job", job=job.id)) == for_tools(expected)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
@@ -139,7 +146,7 @@ def test_everything_that_shows_many_jobs_says_the_same(project: Project, kind: K
     listed = named(kind.words, job)
     status = {row["id"]: row for row in project.data("status")["jobs"]}
     assert shown(status[job.id]) == listed
-    assert shown(project.listed()[job.id]) == listed
+    assert shown(project.listed()[job.id]) == for_tools(listed)
     row = project.board()[job.id]
     assert (row["state"], row["code"] or None, row["next_command"]) == expected
     finished = expected[0] in ("done", "cancelled")
@@ -315,6 +322,20 @@ def test_a_plan_that_cannot_be_read_is_reported_everywhere_and_hides_no_other_jo
     assert list(board["jobs"]) == [other.id]
     with pytest.raises(WorkspaceError):
         JobChecker(root=stage.root).check(make_context())
+
+
+def test_why_lists_a_missing_output_once_and_does_not_end_with_itself(project: Project) -> None:
+    job = project.jobs["refused_again"]
+    lines = project.cli("why", job.id).splitlines()
+    assert sum("[output_missing]" in line and line.startswith("  ✗ ") for line in lines) == 1
+    assert lines[-1] == f"Resolve what is listed above, then: donewhen complete {job.id}"
+
+
+@pytest.mark.parametrize("name", ["proposed", "agreed"])
+def test_why_lists_no_output_of_a_job_that_was_not_started(project: Project, name: str) -> None:
+    said = project.cli("why", project.jobs[name].id)
+    assert "  ✗ [" not in said
+    assert "Resolve what is listed" not in said
 
 
 def test_a_refusal_says_what_the_job_is_after_it(stage: Stage) -> None:

@@ -175,10 +175,10 @@ def test_the_same_answer_comes_from_what_a_chain_comes_to() -> None:
     assert found == mismatches(fields, entries) == (Mismatch("reward_last_score", 100, 0),)
 
 
-# Plans that others have written.
+# Plans that others have written. Older versions took over what they say; those entries still count.
 
 
-def test_what_others_have_written_is_taken_over_once() -> None:
+def test_what_an_older_version_has_taken_over_still_counts() -> None:
     fields = {**NEW, "status": "in_progress", "iteration": 2, "started_at": "2026", "title": "mine"}
     kept = adopted_fields(fields)
     assert (kept["status"], kept["iteration"], kept["started_at"]) == ("in_progress", 2, "2026")

@@ -12,6 +12,7 @@ from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.ledger.gate_program import this_gate
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.promise import Promise, PromiseCheck, promise_of, verify_promise
 from donewhen.jobs.lifecycle.start import start_job
@@ -61,7 +62,7 @@ def verified(shop: Workspace, text: str) -> PromiseCheck:
 
 
 def test_a_real_promise_is_real_also_in_the_middle_of_a_text(shop: Workspace, job: Job, promise: Promise) -> None:
-    assert verified(shop, promise.text) == PromiseCheck(job.id, True, "the ledger has this completion")
+    assert verified(shop, promise.text) == PromiseCheck(job.id, True, "the ledger has this completion", this_gate())
     assert verified(shop, f"I am glad to say:\n\n{promise.text}\n\nBye.\n").real
     assert verified(shop, promise.text.replace("\n", "\r\n")).real
 

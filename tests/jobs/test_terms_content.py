@@ -224,7 +224,8 @@ def test_a_decision_sets_nothing_else_and_no_other_type(terms: dict[str, Any]) -
 
 def test_every_field_of_a_contract_is_compared() -> None:
     changes: dict[str, Any] = {"stakes": "low", "truth_mode": "off", "exemptions": {}, "settings": {}, "baselines": {}}
-    changes |= {"github": msgspec.UNSET, "missions": msgspec.UNSET}
+    changes |= {"github": msgspec.UNSET, "missions": msgspec.UNSET, "network": "host"}
+    changes |= {"needs": {JOB["criteria"][0]: "strong", PROJECT["criteria"][0]: "strong"}}
     for terms in (msgspec.convert(JOB, JobTerms), msgspec.convert(PROJECT, ProjectTerms)):
         for name in terms.__struct_fields__:
             value = getattr(terms, name)
@@ -243,6 +244,11 @@ def test_the_type_of_every_setting_is_known() -> None:
                 yield field.name, str(field.type).partition("[")[0].partition(" |")[0]
 
     found = dict([*leaves(Settings(root=Path())), *leaves(TestSettings("x"))])
+    # A closed set of words is text in a contract.
+    found["isolation"] = "str"
+    # Seconds, or a word.
+    found["time"] = "float"
+    found["signs_allowed"] = "tuple"
     assert {name: types[-1].__name__ for name, types in SETTING_TYPES.items()} == found
 
 

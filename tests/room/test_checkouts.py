@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -268,3 +270,71 @@ def test_a_filter_is_shown_to_the_person_who_agrees(checkout: Checkout, as_perso
     played = as_person(["agree"], checkout.root)
     assert played.status == 0
     assert "filter upper: clean `tr a-z A-Z`, smudge `tr A-Z a-z`" in played.screen
+
+
+# A program that encrypts, as git-crypt does: its key is in the repository, and it refuses what it did not write.
+CRYPT = """\
+#!/usr/bin/env python3
+import hashlib, pathlib, subprocess, sys
+
+folder = subprocess.run(["git", "rev-parse", "--git-dir"], stdout=-1, text=True, check=True).stdout.strip()
+key = int((pathlib.Path(folder) / "git-crypt" / "keys" / "default").read_text())
+data = sys.stdin.buffer.read()
+if sys.argv[1] == "clean":
+    sys.stdout.buffer.write(hashlib.sha256(data).digest() + bytes((byte + key) % 256 for byte in data))
+else:
+    plain = bytes((byte - key) % 256 for byte in data[32:])
+    if hashlib.sha256(plain).digest() != data[:32]:
+        sys.exit("this was not encrypted with this key")
+    sys.stdout.buffer.write(plain)
+"""
+
+
+def with_encrypted_file(checkout: Checkout, programs: Path) -> Path:
+    programs.mkdir()
+    (programs / "git-crypt").write_text(CRYPT)
+    (programs / "git-crypt").chmod(0o755)
+    key = checkout.top / ".git" / "git-crypt" / "keys" / "default"
+    key.parent.mkdir(parents=True)
+    key.write_text("7")
+    for kind in ("clean", "smudge"):
+        git(checkout.top, "config", f"filter.git-crypt.{kind}", f'"{programs}/git-crypt" {kind}')
+    git(checkout.top, "config", "filter.git-crypt.required", "true")
+    checkout.write(".gitattributes", "secrets/* filter=git-crypt diff=git-crypt\n")
+    checkout.write("secrets/price.txt", "three\n")
+    checkout.commit()
+    return key
+
+
+def test_files_that_git_crypt_keeps_encrypted_are_no_change_and_are_readable_in_the_room(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    key = with_encrypted_file(checkout, tmp_path / "programs")
+    job = checkout.add("grep -qx three secrets/price.txt")
+    checkout.agree(job)
+    assert key.is_file()
+    assert outcome(checkout, job) == (True, "", [])
+
+
+def test_another_content_of_an_encrypted_file_is_a_change(checkout: Checkout, tmp_path: Path) -> None:
+    key = with_encrypted_file(checkout, tmp_path / "programs")
+    job = checkout.add("grep -qx four secrets/price.txt")
+    checkout.agree(job)
+    checkout.write("secrets/price.txt", "four\n")
+    assert outcome(checkout, job) == (False, "outside_work_area", ["secrets/price.txt"])
+    # A key of the agent's own opens nothing, so the agreed content can't be had: that is said.
+    key.write_text("8")
+    assert outcome(checkout, job)[0] is False
+    assert "The filter git-crypt failed" in (checkout.last_run(job).told or "")
+
+
+@pytest.mark.skipif(shutil.which("git-crypt") is None, reason="LOUD: git-crypt is not installed")
+def test_the_real_git_crypt(checkout: Checkout) -> None:
+    subprocess.run(["git-crypt", "init"], cwd=checkout.top, check=True, capture_output=True)
+    checkout.write(".gitattributes", "secrets/* filter=git-crypt diff=git-crypt\n")
+    checkout.write("secrets/price.txt", "three\n")
+    checkout.commit()
+    assert git(checkout.top, "grep", "-c", "--no-textconv", "-a", "GITCRYPT", "HEAD", "--", "secrets")
+    job = checkout.add("grep -qx three secrets/price.txt")
+    checkout.agree(job)
+    assert outcome(checkout, job) == (True, "", [])

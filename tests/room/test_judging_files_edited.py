@@ -209,14 +209,14 @@ def test_ignore_files_are_the_agreed_ones(tmp_path: Path) -> None:
 
 def test_an_ignored_file_in_the_area_is_absent(tmp_path: Path) -> None:
     """Nobody else would have it after a clone."""
-    reads = "eval(pathlib.Path('src/shop/build/answer.txt').read_text())"
+    reads = "sum(prices) if pathlib.Path('src/shop/build/answer.txt').read_text() == 'sum' else 0"
     uses = f"import pathlib\n\n\ndef total(prices):\n    return {reads}\n"
     bench = Bench(tmp_path / "shop")
     job = bench.job(RUN_CHECK)
     bench.write(PRICE, uses)
-    bench.write("src/shop/build/answer.txt", "sum(prices)")
+    bench.write("src/shop/build/answer.txt", "sum")
     assert not bench.complete(job).done
     bench.remove("src/shop/build/answer.txt")
-    bench.write("src/shop/answer.txt", "sum(prices)")
+    bench.write("src/shop/answer.txt", "sum")
     bench.write(PRICE, uses.replace("build/", ""))
     assert bench.complete(job).done

@@ -88,6 +88,7 @@ def test_a_command_that_can_not_build_is_a_refusal_with_its_output(checkout: Che
     run = checkout.last_run(job)
     assert not run.passed
     assert run.told == "the prepare command `make nothing` failed with exit status 2"
+    assert run.hindrance == ""
     assert run.exit_code == 2
 
 
@@ -96,6 +97,7 @@ def test_a_program_that_is_not_there_can_not_build(checkout: Checkout) -> None:
     checkout.agree(job)
     assert not checkout.finish(job).done
     assert checkout.last_run(job).told == "the prepare command `no-such-program` can't be run"
+    assert checkout.last_run(job).hindrance == "program_missing"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import pytest
 from donewhen.jobs.evidence.room_session import room_session
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.room.own_folders import RoomError, kept_folder, own_folder, sweep, temporary_folder
+from donewhen.jobs.room.surroundings import Surroundings
 from donewhen_kit import quiet_environment
 from room.checkout_kit import Checkout, outcome
 
@@ -66,55 +67,56 @@ def types(checkout: Checkout, job: Job) -> list[str]:
     return [entry.type for entry in checkout.workspace.ledger.read(job.id).entries]
 
 
-def test_two_jobs_complete_at_once_in_one_project(checkout: Checkout, base: Path, tmp_path: Path) -> None:
-    # Each check waits until the other one runs, too.
-    meet = tmp_path / "meet"
-    meet.mkdir()
-    script = f'touch {meet}/$$\nwhile test "$(ls {meet} | wc -l)" -lt 2; do sleep 0.05; done\necho written > left.txt'
+def test_two_jobs_complete_at_once_in_one_project(checkout: Checkout, base: Path) -> None:
+    # Each check waits until the other one runs, too. It sees nothing but its room, so it is told there.
+    script = "touch src/running\nwhile ! test -e src/go; do sleep 0.05; done\necho written > left.txt"
     first = checkout.add(script)
     second = checkout.add(script)
     checkout.agree(first)
     checkout.agree(second)
     checkout.write("src/done.txt", "The parser reads every line of the log.\n")
     processes = [started(checkout, "complete", job.id) for job in (first, second)]
+    until(lambda: len([*base.glob("*/*/src/running")]) == 2)
+    for running in base.glob("*/*/src/running"):
+        running.with_name("go").touch()
     outputs = [process.communicate(timeout=_PATIENCE)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], outputs
     assert types(checkout, first)[-1] == types(checkout, second)[-1] == "completed"
     assert temporary(base) == []
 
 
-def test_what_a_killed_complete_leaves_disturbs_no_other(checkout: Checkout, base: Path, tmp_path: Path) -> None:
-    slow, running, go, written = (tmp_path / name for name in ("slow", "running", "go", "written"))
-    slow.touch()
-    check = f"""\
+def test_what_a_killed_complete_leaves_disturbs_no_other(checkout: Checkout, base: Path) -> None:
+    check = """\
 test ! -e src/late.txt
-test -e {slow} || exit 0
-echo $$ > {running}.new
-mv {running}.new {running}
-exec 2> /dev/null
-while ! test -e {go}; do sleep 0.02; done
-for place in src "$PWD/src"; do echo late > $place/late.txt || true; done
-touch {written}
+test -e src/slow || exit 0
+mkfifo src/alive
+exec 3> src/alive
+while true; do sleep 0.02; done
 """
     job = checkout.add(check)
     checkout.agree(job)
+    checkout.write("src/slow", "")
     checkout.write("src/done.txt", "The parser reads every line of the log.\n")
     process = started(checkout, "complete", job.id)
-    until(running.exists)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    until(lambda: [*base.glob("*/*/src/alive")] != [])
+    (alive,) = base.glob("*/*/src/alive")
+    with alive.open("rb") as pipe:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        if sys.platform == "linux":
+            # Nobody has it open for writing any more: the check has ended with the process that has started it.
+            assert pipe.read() == b""
     assert types(checkout, job) == ["agreed", "started"]
-    slow.unlink()
+    (checkout.root / "src/slow").unlink()
     with room_session(checkout.workspace, job) as session:
         assert session is not None
-        assert session.run_first(("sh", "check.sh"), quiet_environment(), _PATIENCE).passed
-        # The check of the killed process still runs, and writes to where its room was.
-        go.touch()
-        until(written.exists)
-        assert session.run_first(("sh", "check.sh"), quiet_environment(), _PATIENCE).passed
-        assert [*base.glob("*/*/src/late.txt")] == []
+        assert session.run_first(("sh", "check.sh"), Surroundings(quiet_environment()), _PATIENCE).passed
+        assert not alive.parent.exists()
+        # Where nothing ends the processes of a check, they may still write to where their room was.
+        alive.parent.mkdir(parents=True, exist_ok=True)
+        (alive.parent / "late.txt").write_text("late")
+        assert session.run_first(("sh", "check.sh"), Surroundings(quiet_environment()), _PATIENCE).passed
     assert outcome(checkout, job) == (True, "", [])
-    assert temporary(base) == []
 
 
 def test_a_folder_is_used_again_unless_its_process_was_killed(base: Path, tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from room_kit import ENDS, FORGES, GOOD, HOLLOW, PYTHON, RUN_CHECK, RUN_TESTS, SHOP, Bench, wrote
+from room_kit import BAD, ENDS, FORGES, GOOD, HOLLOW, LAZY, PYTHON, RUN_CHECK, RUN_TESTS, SHOP, Bench, wrote
+
+from donewhen.jobs.room.shadowing_names import is_shadowing
 
 PLUGIN = {
     "evil.egg-info/PKG-INFO": "Metadata-Version: 2.1\nName: evil\nVersion: 1\n",
@@ -240,3 +242,98 @@ def test_a_script_in_the_area_that_an_agreed_file_runs_is_agreed(tmp_path: Path,
     bench = Bench(tmp_path / "shop", SHOP | files | {"tools/check.py": SHOP["check.py"]})
     job = bench.job(f"It is checked\n  check: run {command}", work=["/src/shop/**", "/tools/**"])
     bench.refuses(job, {"the script": wrote({"tools/check.py": "print('fine')\n"})})
+
+
+def test_no_module_beside_a_test_or_in_a_folder_of_settings_is_imported_instead_of_a_library(tmp_path: Path) -> None:
+    """Where no folder is a package, pytest searches that of the test first; settings can name any other."""
+    tests = "from price import total\nimport statistics\n\n\ndef test_total():\n"
+    tests += "    assert total([1, 2]) == statistics.mean([3])\n"
+    bench = Bench(
+        tmp_path / "shop",
+        {
+            "app/price.py": BAD,
+            "app/test_price.py": tests,
+            "backend/other.py": "",
+            "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["backend"]\n',
+            ".gitignore": "__pycache__/\n",
+        },
+    )
+    job = bench.job(RUN_TESTS, outputs=["/app/price.py"], work=["/app/**", "/backend/**"])
+    easy = "def mean(values):\n    return 0\n"
+    for name in ("app/statistics.py", "app/statistics/__init__.py", "backend/statistics.py"):
+        bench.write("app/price.py", LAZY)
+        bench.write(name, easy)
+        answer = bench.complete(job)
+        assert answer.codes == {"outside_work_area"}, name
+        bench.undo()
+    bench.write("app/price.py", GOOD)
+    # A module of its own name, and a package with a module that has the name of a library's.
+    bench.write("app/rates.py", "RATE = 1\n")
+    bench.write("app/money/__init__.py", "")
+    bench.write("app/money/types.py", "COIN = 1\n")
+    answer = bench.complete(job)
+    assert answer.done and not answer.outside, answer
+
+
+def test_no_header_is_included_instead_of_that_of_the_library(tmp_path: Path) -> None:
+    makefile = (
+        "build/t: tests/t.c src/price.c\n\tmkdir -p build\n\tcc -Isrc -o $@ $^\n"
+        ".PHONY: test\ntest: build/t\n\tbuild/t\n"
+    )
+    test = '#include <assert.h>\n#include "price.h"\nint main(void) { assert(total(1, 2) == 3); return 0; }\n'
+    wrong = "int total(int a, int b) { return 0; }\n"
+    bench = Bench(
+        tmp_path / "shop",
+        {"Makefile": makefile, "tests/t.c": test, "src/price.h": "int total(int a, int b);\n", "src/price.c": wrong},
+    )
+    job = bench.job("It is tested\n  check: run make test", outputs=["/src/price.c"], work=["/src/**"])
+    bench.write("src/price.c", f"/* Lazy. */\n{wrong}")
+    bench.write("src/assert.h", "#define assert(x) (void)(x)\n")
+    assert bench.complete(job).codes == {"outside_work_area"}
+    bench.undo()
+    bench.write("src/price.c", '#include "sum.h"\nint total(int a, int b) { return sum(a, b); }\n')
+    bench.write("src/sum.h", "static int sum(int a, int b) { return a + b; }\n")
+    answer = bench.complete(job)
+    assert answer.done and not answer.outside, answer
+
+
+def test_no_library_of_another_language_is_shadowed(tmp_path: Path) -> None:
+    test = "use lib 'src/lib'; use Test::More tests => 1; use Price; is(Price::total(1, 2), 3);\n"
+    wrong = "package Price; sub total { 0 } 1;\n"
+    bench = Bench(tmp_path / "shop", {"t/price.t": test, "src/lib/Price.pm": wrong})
+    job = bench.job("It is tested\n  check: run prove t", outputs=["/src/lib/Price.pm"], work=["/src/**", "/t/**"])
+    easy = "sub import { no strict 'refs'; *{caller().'::is'} = sub { print qq(1..1\\nok 1\\n) } } 1;\n"
+    tricks: dict[str, dict[str, str | None]] = {
+        "outside_work_area": {"src/lib/Test/More.pm": f"package Test::More; {easy}"},
+        "tests_changed": {"t/price.t": "print qq(1..1\\nok 1\\n);\n"},
+    }
+    for code, trick in tricks.items():
+        bench.write("src/lib/Price.pm", f"# Lazy.\n{wrong}")
+        wrote(trick)(bench)
+        assert bench.complete(job).codes == {code}
+        bench.undo()
+    bench.write("src/lib/Price.pm", "package Price; use Price::Sum; sub total { $_[0] + $_[1] } 1;\n")
+    bench.write("src/lib/Price/Sum.pm", "package Price::Sum; 1;\n")
+    assert bench.complete(job).done
+
+
+@pytest.mark.parametrize(
+    ("name", "shadows"),
+    [
+        ("src/node_modules/chai/index.js", True),
+        ("src/main/java/org/junit/Assert.java", True),
+        ("src/main/java/org/shop/Assert.java", False),
+        ("include/assert.h", True),
+        ("include/price.h", False),
+        ("include/gtest/gtest.h", True),
+        ("include/vector", True),
+        ("lib/minitest/autorun.rb", True),
+        ("lib/strict.pm", True),
+        ("lib/shop/strict.rb", False),
+        ("src/Test/Price.pm", True),
+        ("src/shop/latest/Price.pm", False),
+        ("src/lib.rs", False),
+    ],
+)
+def test_names_of_libraries_in_other_languages(name: str, shadows: bool) -> None:
+    assert is_shadowing(name) is shadows

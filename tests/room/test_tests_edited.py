@@ -73,6 +73,7 @@ GIT_TRICKS = (
     "skip-worktree",
     "assume-unchanged",
     "exclude",
+    "excludes-file",
     "attributes",
     "worktree",
     "replace",
@@ -97,6 +98,12 @@ def _play(bench: Bench, trick: str) -> None:
         case "exclude":
             (place / "info/exclude").write_text("conftest.py\ntests/\n")
             bench.write("tests/conftest.py", FORGES)
+            bench.write("conftest.py", FORGES)
+        case "excludes-file":
+            listed = bench.root.parent / "excluded"
+            listed.write_text("conftest.py\ntests/\nsrc/\n")
+            bench.git("config", "core.excludesFile", str(listed))
+            bench.write(test, hollow)
             bench.write("conftest.py", FORGES)
         case "attributes":
             bench.write(".gitattributes", "* filter=hollow -text\n")

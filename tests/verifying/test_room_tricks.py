@@ -166,6 +166,9 @@ TRICKS: dict[str, Trick] = {
 }
 _ALSO_RED_WHEN_RIGHT = {
     "settings that switch tests off",
+    "a module of the standard library beside the script",
+    "a package of the standard library beside the script",
+    "a module of the library that the script imports",
     "the script in another case",
     "a module beside the script",
     "a golden file",
@@ -222,6 +225,36 @@ def test_a_command_that_rewrites_what_judges_fails(tmp_path: Path) -> None:
     found = shop.pull_request(job, {"src/shop/price.py": rewriting})
     assert found_codes(found) >= {"command_not_passed", "criterion_failed"}
     assert any("check.py" in reason.message for reason in found.reasons if reason.code == "command_not_passed")
+
+
+def test_a_command_that_swaps_what_judges_only_while_it_runs_fails(tmp_path: Path) -> None:
+    shop = RoomShop(tmp_path / "shop", {"conftest.py": f"{ON_PATH}import shop.price\n"})
+    job = shop.agreed(RUN_TESTS)
+    swapping = (
+        "import atexit, os, pathlib\n\nold = pathlib.Path('tests/test_price.py').read_text()\n"
+        "os.rename('tests', 'old')\nos.mkdir('tests')\n"
+        "pathlib.Path('tests/test_price.py').write_text("
+        "'def test_sum():\\n    pass\\n\\n\\ndef test_nothing():\\n    pass\\n')\n"
+        "atexit.register(lambda: (os.remove('tests/test_price.py'), os.rmdir('tests'), os.rename('old', 'tests')))\n"
+    )
+    found = shop.pull_request(job, {"src/shop/price.py": f"{swapping}{WRONG}"})
+    assert not found.passed
+    assert any("tests/test_price.py" in reason.message for reason in found.reasons)
+    assert shop.pull_request(job, {"src/shop/price.py": RIGHT}).passed
+
+
+def test_a_plug_in_that_agreed_settings_load_is_that_of_the_base(tmp_path: Path) -> None:
+    settings = "[pytest]\npythonpath = src\naddopts = -p shop.fixtures\n"
+    shop = RoomShop(tmp_path / "shop", {"pytest.ini": settings, "src/shop/fixtures.py": "import pytest\n"})
+    job = shop.agreed(RUN_TESTS)
+    forging = (
+        "import pytest\n\n\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport(item, call):\n"
+        "    report = (yield).get_result()\n    report.outcome = 'passed'\n"
+    )
+    found = shop.pull_request(job, {"src/shop/price.py": LAZY, "src/shop/fixtures.py": forging})
+    assert "outside_work_area" in found_codes(found)
+    harmless = {"src/shop/price.py": RIGHT, "src/shop/fixtures.py": "import pytest  # noqa: F401\n"}
+    assert shop.pull_request(job, harmless).passed
 
 
 def test_a_command_may_leave_files_behind_which_the_next_one_does_not_see(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import venv
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from donewhen.jobs.gates.evidence_status import sign_off
 from donewhen.jobs.ledger.approval import Approval, unproved_actor
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.signing import create_key_file, open_key
+from donewhen.jobs.ledger.ssh_signing import open_ssh_key
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import create_project
 from donewhen.jobs.verifying import Verification
@@ -187,13 +189,22 @@ def test_a_criterion_more_on_the_branch_is_free(shop: Shop) -> None:
     green(looked(shop))
 
 
-def test_a_key_that_was_agreed_on_the_base_signs_off_anywhere(shop: Shop, tmp_path: Path) -> None:
-    key = create_key_file(tmp_path / "key", "pass phrase")
-    shop.write("donewhen.toml", f'[approval]\nkeys = ["{key}"]\n')
+@pytest.mark.parametrize("kind", ["keys", "ssh"])
+def test_a_key_that_was_agreed_on_the_base_signs_off_anywhere(shop: Shop, tmp_path: Path, kind: str) -> None:
+    if kind == "ssh":
+        if shutil.which("ssh-keygen") is None:
+            pytest.skip("LOUD: OpenSSH is not installed (openssh-client)")
+        arguments = ["-q", "-t", "ed25519", "-N", "pass phrase", "-C", "release", "-f", str(tmp_path / "key")]
+        subprocess.run(["ssh-keygen", *arguments], check=True, stdin=subprocess.DEVNULL)
+        ssh_key = open_ssh_key(tmp_path / "key", lambda: "pass phrase")
+        key, by_key = ssh_key.public.text, Approval(Actor("release", "key"), ssh_key.public.text, ssh_key.sign)
+    else:
+        key = create_key_file(tmp_path / "key", "pass phrase")
+        by_key = Approval(Actor("release", "key"), *open_key(tmp_path / "key", "pass phrase"))
+    shop.write("donewhen.toml", f'[approval]\n{kind} = ["{key}"]\n')
     job = shop.job(criteria=("It reads well\n  check: manual", "There is one\n  check: file /prices.py"))
     shop.branch()
     shop.write("prices.py", HONEST)
-    by_key = Approval(Actor("release", "key"), *open_key(tmp_path / "key", "pass phrase"))
     assert start_job(shop.workspace, job.id, unproved_actor()).started
     sign_off(shop.workspace, shop.workspace.job(job.id), "AC-1", "It does.", by_key)
     forge(shop, shop.workspace.job(job.id))

@@ -255,7 +255,9 @@ def test_installed_things_serve_and_other_ignored_files_are_absent(shop: Shop, t
     place = tmp_path / "laid"
     room = room_of(shop, place)
     assert sorted(room.environments) == sorted(environments)
-    assert all((place / name).is_symlink() for name in environments)
+    # They are folders of the room, in which only what is installed is that of the checkout.
+    assert all((place / name / "pyvenv.cfg").is_symlink() for name in (".venv", ".tox/py3"))
+    assert (place / "web/node_modules").is_dir()
     assert not any(os.path.lexists(place / name) for name in (*ignored, "linked"))
 
 
@@ -462,8 +464,10 @@ def test_links_stay_links_unless_they_lead_out(shop: Shop, tmp_path: Path) -> No
     room = room_of(shop, place)
     assert (place / "inside.md").is_symlink() and (place / "inside.md").read_text() == "x"
     assert (place / "docs" / "up.md").read_text() == HONEST
-    assert room.links_out == ("above", "absolute", "through-a-link", "through-the-environment")
-    assert not any(os.path.lexists(place / name) for name in room.links_out)
+    assert room.content.links_out == ("above", "absolute", "through-a-link")
+    assert not any(os.path.lexists(place / name) for name in room.content.links_out)
+    # The folder of the environment is one of the room, with links to what is installed.
+    assert (place / "through-the-environment").resolve() == place / "prices.py"
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", ".."])
@@ -495,11 +499,11 @@ def test_a_file_in_git_lfs_is_what_its_pointer_says(shop: Shop, tmp_path: Path) 
     shop.write(".gitattributes", "*.bin filter=lfs -text\n")
     shop.write("data.bin", pointer)
     shop.commit()
-    assert room_of(shop, tmp_path / "pointer").not_fetched == ("data.bin",)
+    assert room_of(shop, tmp_path / "pointer").content.forms.not_fetched == ("data.bin",)
     assert (tmp_path / "pointer" / "data.bin").read_text() == pointer
     # As after a checkout with the filter: other content in the file, the same pointer in the commit.
     shop.write("data.bin", "4 5 6\n")
-    assert room_of(shop, tmp_path / "content").not_fetched == ()
+    assert room_of(shop, tmp_path / "content").content.forms.not_fetched == ()
     assert (tmp_path / "content" / "data.bin").read_text() == "4 5 6\n"
     assert looked(shop).notes == ()
     shop.write("data.bin", "7 8 9\n")

@@ -12,8 +12,10 @@ from typing import Literal, NamedTuple
 
 from donewhen.config.settings import Settings
 from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.files import read_whole
 from donewhen.foundation.git import committed_files, repository_root, worktree_root
 from donewhen.foundation.locks import LockedError
+from donewhen.jobs.audit.accepted_heads import heads_gone_back
 from donewhen.jobs.audit.audit_evidence import evidence_problems, stored_names
 from donewhen.jobs.audit.audit_labels import label_problems
 from donewhen.jobs.contract.agreeing import location_of_change
@@ -28,6 +30,7 @@ from donewhen.jobs.plan.frontmatter import DocumentError
 from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.workspace import PLAN, Workspace
 from donewhen.jobs.record.anchors import read_anchors
+from donewhen.jobs.record.head_watch import ACCEPT
 from donewhen.jobs.record.projection import mismatches, pending_writes
 
 Severity = Literal["error", "warning"]
@@ -103,6 +106,7 @@ def audit_workspace(workspace: Workspace) -> Audit:
                 "donewhen anchor",
             )
         )
+    findings += _head_findings(workspace)
     entries = [entry for chain in chains.values() for entry in chain.entries]
     stored = sum(len(stored_names(entry.content)) for entry in entries)
     return Audit(jobs, len(chains), len(entries), stored, len(anchors), tuple(findings))
@@ -127,6 +131,20 @@ def _chain_findings(workspace: Workspace, chains: Mapping[str, Chain]) -> Iterat
                 )
 
 
+def _head_findings(workspace: Workspace) -> Iterator[AuditFinding]:
+    """Check that no chain has gone back behind where it ended before on this machine."""
+    try:
+        looked = heads_gone_back(workspace.root)
+    except (OSError, DonewhenError):
+        return  # reported for the chain, or for git
+    code = FindingCode.RECORD_GONE_BACK
+    if looked.problem:
+        yield AuditFinding("error", code, f"{looked.problem}.", _ledger_folder(workspace), ACCEPT)
+    for gone in looked.gone_back:
+        severity: Severity = "error" if gone.lost else "warning"
+        yield AuditFinding(severity, code, gone.message, _ledger_file(workspace, gone.chain), gone.next_step)
+
+
 def _git_findings(workspace: Workspace) -> Iterator[AuditFinding]:
     """Check that committed ledger files were only appended to since."""
     top = worktree_root(workspace.root)
@@ -145,7 +163,7 @@ def _git_findings(workspace: Workspace) -> Iterator[AuditFinding]:
         if not name.endswith(".jsonl"):
             continue
         try:
-            now = (top / name).read_bytes()
+            now = read_whole(top / name)
         except OSError:
             now = b""
         if not now.startswith(committed):

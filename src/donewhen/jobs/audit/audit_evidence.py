@@ -12,17 +12,19 @@ from donewhen.jobs.evidence.records import (
     read_command,
     read_file_hashes,
     read_outcomes,
+    read_probes,
     read_ticket,
 )
 from donewhen.jobs.evidence.store import EvidenceStore
 from donewhen.jobs.ledger.entry_content import EntryContent, Ran
 from donewhen.jobs.ledger.finding_codes import FindingCode
 
-_STORED = ("record", "output", "manifest", "ticket")
+_STORED = ("record", "output", "manifest", "ticket", "probes")
 _READERS: Mapping[str, Callable[[EvidenceStore, str], object]] = {
     "record": read_command,
     "manifest": read_file_hashes,
     "ticket": read_ticket,
+    "probes": read_probes,
     "outcomes": read_outcomes,
 }
 

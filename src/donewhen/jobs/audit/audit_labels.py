@@ -67,7 +67,7 @@ def _unproved_labels(
             return False
         # The verdict must be about exactly this work.
         subject = ticket_hash(Ticket(label.group_id, mission, None, label.evidence, label.cluster))
-        return (recorded.verdict, recorded.subject) == (label.label, subject)
+        return recorded.verdict == label.label and subject in (recorded.subject, recorded.stored)
 
     for number, label in enumerate(read_label_log(folder), 1):
         if not is_recorded(label):

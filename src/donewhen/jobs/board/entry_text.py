@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 from donewhen.foundation.plain_text import join_limited, one_line
 from donewhen.jobs.issues.mirror_status import mirror_entry_text
 from donewhen.jobs.ledger.entries import Entry
@@ -10,7 +13,9 @@ from donewhen.jobs.ledger.entry_content import (
     ChangesAccepted,
     ChangesRefused,
     CommandRun,
+    Completed,
     Decided,
+    EnvironmentAccepted,
     Evaluated,
     Invalidated,
     JudgeRun,
@@ -18,13 +23,24 @@ from donewhen.jobs.ledger.entry_content import (
     Mirrored,
     Overridden,
     Ran,
+    RecordedStrength,
     SignedOff,
+    SignsAccepted,
+    SignsRefused,
     Started,
     TermsDecided,
     Unverified,
 )
+from donewhen.jobs.ledger.evidence_levels import LEVEL_WORDS, LEVELS
 
 _MAX_LISTED = 3
+
+
+def _strength_text(strength: Mapping[str, RecordedStrength]) -> str:
+    """How many criteria have evidence of each level."""
+    found = Counter(recorded.level for recorded in strength.values())
+    counted = [f"{found[level]} {LEVEL_WORDS[level]}" for level in reversed(LEVELS) if found[level]]
+    return f"evidence: {', '.join(counted)}" if counted else ""
 
 
 def entry_text(entry: Entry) -> str:
@@ -64,8 +80,10 @@ def _about(decided: Decided) -> str:
             return decided.value.criterion
         case TermsDecided() if decided.value is not None:
             return str(decided.value)
-        case ChangesAccepted() | ChangesRefused():
+        case ChangesAccepted() | ChangesRefused() | SignsAccepted() | SignsRefused():
             return join_limited([*decided.value.files], _MAX_LISTED)
+        case EnvironmentAccepted():
+            return "the programs and packages here"
         case _:
             return ""
 
@@ -92,5 +110,6 @@ def _evaluation_text(evaluation: Evaluated) -> str:
     # In the order of the ledger's lines, whose keys are sorted: an entry that was just written must read the same.
     closed = sorted(evaluation.closed)
     score = "" if evaluation.score is None else f"score {evaluation.score}"
+    evidence = _strength_text(evaluation.strength) if isinstance(evaluation, Completed) else ""
     states = f"closed: {', '.join(closed)}" if closed else "all gates open" if evaluation.gates else ""
-    return one_line(", ".join(part for part in (score, states) if part))
+    return one_line(", ".join(part for part in (score, states, evidence) if part))

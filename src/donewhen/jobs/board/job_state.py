@@ -7,7 +7,7 @@ at its project and its dependencies. What is known about the work comes from an 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -47,7 +47,8 @@ STATES: dict[StateWord, str] = {
     "waiting": "A job that this one depends on is not done.",
     "ready": "The job is agreed and can start.",
     "no_longer_done": "The job was done, but its completion is no longer valid.",
-    "needs_person": "Only a person's decision is missing: on a judge's verdict, or on changes outside the work area.",
+    "needs_person": "Only a person's decision is missing: on a judge's verdict, on changes outside the work area, "
+    "on lines of the work, or on evidence that is weaker than agreed.",
     "completable": "All gates are open.",
     "in_progress": "The job was started, and something is missing, or nothing was evaluated since.",
 }
@@ -78,8 +79,21 @@ _CONTEXT_CODES = frozenset(
 )
 """Reasons that are known without an evaluation, so that a recorded evaluation does not decide about them."""
 
-FOR_PERSON = frozenset({GateCode.NEEDS_HUMAN, GateCode.OUTSIDE_WORK_AREA, GateCode.TESTS_CHANGED})
+FOR_PERSON = frozenset(
+    {
+        GateCode.NEEDS_HUMAN,
+        GateCode.OUTSIDE_WORK_AREA,
+        GateCode.TESTS_CHANGED,
+        GateCode.ENVIRONMENT_CHANGED,
+        GateCode.SIGNS_FOUND,
+        GateCode.RUN_FLAKY,
+        GateCode.EVIDENCE_WEAK,
+    }
+)
 """Reasons that only a person can decide about."""
+
+OF_MACHINE = frozenset({GateCode.PROGRAM_MISSING, GateCode.JUDGE_UNREACHABLE, GateCode.MACHINE_OVERLOADED})
+"""Reasons that say nothing about the work, and that no person's decision removes."""
 
 _PAUSES: Mapping[str, StateWord] = {"block": "blocked", "ask": "asked", "dispute": "disputed"}
 _FIXED: frozenset[StateWord] = frozenset({"record_broken", "tampered", "cancelled"})
@@ -96,6 +110,14 @@ _STEPS: Mapping[str, str] = {
     GateCode.NEEDS_HUMAN: "donewhen review",
     GateCode.OUTSIDE_WORK_AREA: "donewhen review",
     GateCode.TESTS_CHANGED: "donewhen review",
+    GateCode.ENVIRONMENT_CHANGED: "donewhen agree {job} --env",
+    GateCode.SIGNS_FOUND: "donewhen review",
+    GateCode.RUN_NOT_TRUSTED: "donewhen why {job}",
+    GateCode.RUN_FLAKY: "donewhen review",
+    GateCode.EVIDENCE_WEAK: "donewhen why {job}",
+    GateCode.PROGRAM_MISSING: "donewhen complete {job}",
+    GateCode.JUDGE_UNREACHABLE: "donewhen complete {job}",
+    GateCode.MACHINE_OVERLOADED: "donewhen complete {job}",
     GateCode.SCORE_TOO_LOW: "donewhen reward {job} --explain",
     GateCode.GATE_ERROR: "DONEWHEN_DEBUG=1 donewhen next {job}",
     GateCode.RECORD_BROKEN: "donewhen audit",
@@ -217,13 +239,16 @@ def _state_of_work(job: str, known: KnownState) -> JobState:
     """The state of a job of which only the work is open."""
     word: StateWord = "no_longer_done" if known.invalid else "in_progress"
     if known.closed is None:
-        return JobState(word, None, f"donewhen next {job}")
+        # Whether it is still done is found out by trying.
+        return JobState(word, None, f"donewhen {'complete' if known.invalid else 'next'} {job}")
     closed = [GateCode(code) for code in known.closed if code not in _CONTEXT_CODES]
     if not closed:
         return JobState("no_longer_done" if known.invalid else "completable", None, f"donewhen complete {job}")
     if waits_for_person(closed):
         code = next(code for code in closed if code in FOR_PERSON)
-        return JobState("needs_person", code, step_for(code, job))
+        # The command of the gate names the criterion.
+        exact = known.next if code == GateCode.EVIDENCE_WEAK == closed[0] and len(closed) == len(known.closed) else None
+        return JobState("needs_person", code, exact or step_for(code, job))
     # The command of the first closed gate is more exact, but other reasons may have come first in the evaluation.
     step = known.next if len(closed) == len(known.closed) else None
     if known.invalid and closed[0] in FOR_PERSON:
@@ -235,3 +260,9 @@ def _state_of_work(job: str, known: KnownState) -> JobState:
 def waits_for_person(codes: Sequence[str]) -> bool:
     """Whether only a person's decision is missing: on an undecided judge's verdict, or on changes outside the work."""
     return bool(FOR_PERSON.intersection(codes)) and {*codes} <= {*FOR_PERSON, GateCode.SCORE_TOO_LOW}
+
+
+def is_hindered_by_machine(codes: Collection[str]) -> bool:
+    """Whether nothing else is missing than what the machine kept from being checked, and what follows from that."""
+    follows = (GateCode.SCORE_TOO_LOW, GateCode.EXECUTION_NOT_LOGGED)
+    return bool(OF_MACHINE.intersection(codes)) and {*codes} <= {*OF_MACHINE, *FOR_PERSON, *follows}

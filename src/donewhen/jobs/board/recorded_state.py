@@ -13,10 +13,13 @@ from donewhen.jobs.ledger.entry_content import (
     ChangesRefused,
     Completed,
     Decided,
+    EnvironmentAccepted,
     Evaluated,
     Invalidated,
     Overridden,
     SignedOff,
+    SignsAccepted,
+    SignsRefused,
     Started,
 )
 from donewhen.jobs.ledger.gate_results import GateCode, GateName
@@ -67,6 +70,16 @@ def history_state(history: History, *, broken: str) -> KnownState:
     )
 
 
+_DECIDES_ABOUT_WORK = (
+    SignedOff,
+    ChangesAccepted,
+    ChangesRefused,
+    EnvironmentAccepted,
+    SignsAccepted,
+    SignsRefused,
+)
+
+
 def last_evaluation(entries: Sequence[Entry]) -> Entry | None:
     """The last evaluation, unless something has happened since that it can't have seen."""
     for entry in reversed(entries):
@@ -75,7 +88,7 @@ def last_evaluation(entries: Sequence[Entry]) -> Entry | None:
             return entry
         if isinstance(content, Completed | Invalidated | Overridden | Agreed):
             return None
-        if isinstance(content, SignedOff | ChangesAccepted | ChangesRefused):
+        if isinstance(content, _DECIDES_ABOUT_WORK):
             return None
     return None
 

@@ -41,11 +41,10 @@ from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.plan.ids import id_in
+from donewhen.jobs.plan.ids import id_in, is_parent
 from donewhen.jobs.plan.job import Job, Project, read_job, unknown_format
 from donewhen.jobs.plan.workspace import JobPlace, Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.parents import is_parent
 from donewhen.jobs.record.projection import (
     WRITTEN_BY_DONEWHEN,
     Mismatch,

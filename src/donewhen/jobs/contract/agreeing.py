@@ -17,6 +17,7 @@ from donewhen.config.project_hooks import file_disabling_hooks
 from donewhen.config.settings import Settings
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.files import read_limited
+from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.size_limits import SETTINGS
 from donewhen.jobs.contract.agreement import (
     Agreement,
@@ -39,9 +40,19 @@ from donewhen.jobs.contract.terms import (
     job_terms,
     terms_hash,
 )
+from donewhen.jobs.contract.terms_changes import MAX_TERM
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.entries import Actor, Entry
-from donewhen.jobs.ledger.entry_content import Agreed, AgreedBaseline, AgreedTree, Completed, EntryContent, Started
+from donewhen.jobs.ledger.entry_content import (
+    Agreed,
+    AgreedBaseline,
+    AgreedEnvironment,
+    AgreedTree,
+    Completed,
+    EntryContent,
+    Started,
+)
+from donewhen.jobs.ledger.evidence_levels import NEEDED_BY_STAKES
 from donewhen.jobs.ledger.terms_content import plain_terms
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job, Project
@@ -78,7 +89,7 @@ def agreement_proposals(workspace: Workspace, jobs: Sequence[Job]) -> tuple[Agre
     where = workspace.where(project.path)
     problems = (
         *placeholder_problems(project.criteria, where),
-        *hidden_character_problems(project.criteria, where),
+        *hidden_character_problems(project, where),
     )
     settings = workspace.settings()
     proposals = [AgreementProposal(project, where, agreed_project, problems, settings)]
@@ -98,14 +109,15 @@ def agree(
     notes: str = "",
     tree: AgreedTree | None = None,
     baselines: Mapping[str, AgreedBaseline] | None = None,
+    environment: AgreedEnvironment | None = None,
 ) -> Entry:
     """Seal the proposed terms, if they are still current. An agreement by an agent is recorded without effect.
 
-    ``tree`` is the files that were agreed to with them; without it, checks run in the work tree. ``agree_to_job`` in
-    ``lifecycle/agreeing.py`` finds it out.
+    ``tree`` is the files that were agreed to with them; without it, checks run in the work tree. ``environment`` is
+    what is around the checks here. ``agree_to_job`` in ``lifecycle/agreeing.py`` finds both out.
     """
     with operation(workspace):
-        return _agree(workspace, proposal, approval, notes, tree, baselines or {})
+        return _agree(workspace, proposal, approval, notes, tree, baselines or {}, environment)
 
 
 def _agree(
@@ -115,6 +127,7 @@ def _agree(
     notes: str,
     tree: AgreedTree | None,
     baselines: Mapping[str, AgreedBaseline],
+    environment: AgreedEnvironment | None,
 ) -> Entry:
     policy = approval_policy(workspace)
     with writing(workspace, proposal.plan.path, proposal.chain) as plan:
@@ -122,15 +135,20 @@ def _agree(
         how = "agreed" if approval.counts(policy) else "said"
         data: dict[str, Any] = {"how": how, "terms": plain_terms(proposal.agreement.terms)}
         data["hash"] = terms_hash(proposal.agreement.terms)
+        if isinstance(proposal.plan, Job):
+            data["needs"] = dict(NEEDED_BY_STAKES)
         if notes:
             data["notes"] = notes
         if tree is not None:
             data["tree"] = msgspec.to_builtins(tree)
         if baselines:
             data["baselines"] = msgspec.to_builtins(dict(baselines))
+        if tree is not None and environment is not None:
+            data["environment"] = msgspec.to_builtins(environment)
         begun = any(_has_begun(entry.content) for entry in plan.entries)
-        if how == "agreed" and not begun and isinstance(proposal.plan, Job) and proposal.plan.status == "planned":
-            # Outputs that exist before the start are not this job's work.
+        is_new = not plan.entries or proposal.plan.status == "planned"
+        if how == "agreed" and not begun and isinstance(proposal.plan, Job) and is_new:
+            # Outputs that exist before the start are not this job's work. A status that was typed before means nothing.
             data["outputs"] = dict(output_manifest(workspace, proposal.plan).files)
         if _terms_now(plan.snapshot, proposal) != proposal.agreement.terms:
             raise DonewhenError(
@@ -212,6 +230,13 @@ def location_of_change(change: TermsChange, plan: Job | Project, where: str, set
             lines += [criterion.line for criterion in plan.criteria if criterion.text == text]
             lines += [criterion.line for criterion in plan.criteria] or [plan.document.first_body_line]
             return f"{where}:{lines[0]}"
+        case "needs":
+            lines = [
+                criterion.line
+                for criterion in plan.criteria
+                if (change.after or "").endswith(f"of: {one_line(criterion_term(criterion), MAX_TERM)}")
+            ]
+            return f"{where}:{lines[0]}" if lines else where
         case _:
             line = plan.document.line_of(
                 {"commands": "truth_required_commands", "exemptions": name}.get(section, section)

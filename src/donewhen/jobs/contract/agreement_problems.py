@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import PurePosixPath
@@ -16,16 +17,18 @@ from donewhen.jobs.contract.inputs import is_generated, locate_path
 from donewhen.jobs.contract.mission_folders import mission_folders
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.criteria import Criterion, find_section
-from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.own_commands import shadowed_script
 from donewhen.jobs.plan.placeholders import describes_verification
 from donewhen.jobs.plan.workspace import Workspace
+
+_LINE_BREAKS = re.compile("[\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
 
 
 def problems_of_job(workspace: Workspace, job: Job, where: str, settings: Settings) -> Iterator[AgreementProblem]:
     """Everything that prevents agreeing to a job."""
     yield from _content_problems(job, where)
-    yield from hidden_character_problems(job.criteria, where)
+    yield from hidden_character_problems(job, where)
     yield from _hidden_in_fields(job, where)
     yield from _path_problems(workspace, job)
     yield from _shadowed_scripts(workspace, job)
@@ -101,13 +104,20 @@ def _output_problems(workspace: Workspace, job: Job, path: str) -> Iterable[Agre
         yield AgreementProblem(FindingCode.OUTPUT_UNUSABLE, message, where)
 
 
-def hidden_character_problems(criteria: Iterable[Criterion], where: str) -> Iterable[AgreementProblem]:
+def hidden_character_problems(plan: Job | Project, where: str) -> Iterable[AgreementProblem]:
     """Criteria with characters that a person can't see, and so can't agree to."""
-    for criterion in criteria:
+    for criterion in plan.criteria:
         check = criterion.check.normal if criterion.check is not None else ""
         hidden = find_hidden_character(criterion.text) or find_hidden_character(check)
         if hidden is not None and not criterion.placeholder:
             yield _hidden(f"The criterion {criterion.id}", hidden, f"{where}:{criterion.line}")
+    # These count as spaces where a criterion is read, so they are in no text of one.
+    section = find_section(plan.document.body, "Acceptance Criteria", plan.document.first_body_line)
+    for number, line in () if section is None else section.lines:
+        if (found := _LINE_BREAKS.search(line)) is not None:
+            hidden = find_hidden_character(found[0])
+            if hidden is not None:
+                yield _hidden("A line of the acceptance criteria", hidden, f"{where}:{number}")
 
 
 def _hidden_in_fields(job: Job, where: str) -> Iterable[AgreementProblem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.errors import UsageError
@@ -20,7 +21,8 @@ from donewhen.jobs.record.writing import operation, writing
 DecisionKind = Literal["raise_budget", "rescope", "split", "stakes", "target", "cancel", "sign_off"]
 
 
-class Decision(NamedTuple):
+@dataclass(frozen=True)
+class Decision:
     """A decision that can be applied to a job."""
 
     kind: DecisionKind

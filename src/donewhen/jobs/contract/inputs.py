@@ -105,9 +105,12 @@ def upstream_manifest(
     return Manifest(_hash_files(upstream_outputs(workspace, job, find)), declared=True)
 
 
-def output_manifest(workspace: Workspace, job: DeclaresFiles) -> Manifest:
-    """The outputs of a job."""
-    return Manifest(_hash_paths(workspace, job, "outputs", job.outputs), declared=True)
+def output_manifest(
+    workspace: Workspace, job: DeclaresFiles, hash_of: Callable[[str, Path], str] | None = None
+) -> Manifest:
+    """The outputs of a job; ``hash_of`` returns the hash of a file, by its name in the project and its path."""
+    files = (pair for path in job.outputs for pair in expand_path(workspace, job, path, "outputs"))
+    return Manifest(_hash_files(files, hash_of), declared=True)
 
 
 def result_manifest(workspace: Workspace, job: Job) -> Manifest:
@@ -283,11 +286,13 @@ def _hash_paths(workspace: Workspace, job: DeclaresFiles, field: str, paths: Ite
     return _hash_files(pair for path in paths for pair in expand_path(workspace, job, path, field))
 
 
-def _hash_files(files: Iterable[tuple[str, Path]]) -> dict[str, str]:
-    return {printable_name(name): _hash_with_target(path) for name, path in files}
+def _hash_files(files: Iterable[tuple[str, Path]], hash_of: Callable[[str, Path], str] | None = None) -> dict[str, str]:
+    if hash_of is not None:
+        return {printable_name(name): hash_of(name, path) for name, path in files}
+    return {printable_name(name): hash_with_target(path) for name, path in files}
 
 
-def _hash_with_target(path: Path) -> str:
+def hash_with_target(path: Path) -> str:
     """The hash of a file's content; for a symlink, of its target path and of the target's content."""
     if not path.is_symlink():
         return hash_file(path)

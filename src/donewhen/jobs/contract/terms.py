@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from donewhen.config.project_hooks import HookFiles
 from donewhen.config.settings import Settings
@@ -27,6 +27,7 @@ from donewhen.foundation.size_limits import SizeLimit
 from donewhen.jobs.contract.terms_changes import ChangeKind as ChangeKind
 from donewhen.jobs.contract.terms_changes import TermsChange as TermsChange
 from donewhen.jobs.contract.terms_changes import compare_job_terms, compare_project_terms, replaced
+from donewhen.jobs.ledger.evidence_levels import NeededLevel, level_rank
 from donewhen.jobs.ledger.terms_content import (
     BaselineTerms,
     JobTerms,
@@ -67,6 +68,8 @@ def job_terms(job: Job) -> JobTerms:
         # In their order, which matters: one builds what the next needs.
         prepare=tuple(map(normal_command, job.prepare)) if job.prepare else UNSET,
         tests_may_change=_sorted(job.tests_may_change) if job.tests_may_change else UNSET,
+        network="host" if job.network == "host" else UNSET,
+        needs=_needed_levels(job.criteria),
     )
 
 
@@ -84,16 +87,13 @@ def project_terms(
         project=project.id,
         criteria=_sorted(criterion_term(criterion) for criterion in project.criteria),
         settings=dict(_non_default_settings(settings)),
-        hooks=_sorted(
-            f"{hook.file}: {hook.event}{f' ({hook.matcher})' if hook.matcher else ''}: "
-            f"{hook.command} [{hook.timeout} s]"
-            for hook in files.hooks
-        ),
+        hooks=_sorted(files.terms),
         hooks_switched_off=files.disabling is not None,
         baselines=_baselines(settings),
         # Turning it off would drop parity from every score; and another repository may have other readers.
         github=MirrorTerms(repo=project.github_repo) if project.github_enabled else UNSET,
         missions=_missions(missions) if missions else UNSET,
+        needs=_needed_levels(project.criteria),
     )
 
 
@@ -127,6 +127,16 @@ def criterion_term(criterion: Criterion) -> str:
         # Text that ends like a check must not be mistaken for a check.
         return f"{criterion.text} []" if criterion.text.endswith("]") else criterion.text
     return f"{criterion.text}{_CHECK_MARK}{check.normal}]"
+
+
+def _needed_levels(criteria: Iterable[Criterion]) -> dict[str, NeededLevel] | UnsetType:
+    """How strong the evidence has to be, by criterion. Of two with the same term, the stricter one counts."""
+    levels: dict[str, NeededLevel] = {}
+    for criterion in criteria:
+        term = criterion_term(criterion)
+        if criterion.needs is not None and level_rank(criterion.needs) > level_rank(levels.get(term)):
+            levels[term] = criterion.needs
+    return dict(sorted(levels.items())) or UNSET
 
 
 def split_criterion_term(term: str) -> tuple[str, str | None]:

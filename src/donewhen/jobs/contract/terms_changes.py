@@ -8,7 +8,11 @@ from unicodedata import normalize
 
 from msgspec import UnsetType
 
+from donewhen.config.hook_terms import renewed_hooks
 from donewhen.foundation.canonical import canonical_json
+from donewhen.foundation.plain_text import one_line
+from donewhen.isolation.levels import LEVELS
+from donewhen.jobs.ledger.evidence_levels import level_rank
 from donewhen.jobs.ledger.terms_content import (
     BaselineTerms,
     JobTerms,
@@ -22,6 +26,8 @@ from donewhen.jobs.plan.own_commands import checking_commands
 
 ChangeKind = Literal["added", "tightened", "loosened", "removed"]
 Changes: TypeAlias = "Iterator[TermsChange]"
+MAX_TERM = 200
+"""How much of a criterion is shown in a change of what it needs."""
 _VOIDING: frozenset[ChangeKind] = frozenset({"loosened", "removed"})
 
 
@@ -50,6 +56,8 @@ def compare_job_terms(before: JobTerms, after: JobTerms) -> Changes:
     yield from replaced("job", before.job, after.job)
     yield from _more("lesson_capture_required", before.lesson_capture_required, after.lesson_capture_required)
     yield from _less("max_iterations", before.max_iterations, after.max_iterations)
+    yield from _needed("needs", before, after)
+    yield from _ranked("network", ("host", "own"), _known(before.network) or "own", _known(after.network) or "own")
     yield from _items("outputs", before.outputs, after.outputs)
     yield from _replaced_permission("prepare", _known(before.prepare), _known(after.prepare))
     yield from _permissions("present", _known(before.present) or (), _known(after.present) or ())
@@ -74,9 +82,10 @@ def compare_project_terms(before: ProjectTerms, after: ProjectTerms, defaults: M
         None if isinstance(terms.github, UnsetType) else f"repo: {terms.github.repo}" for terms in (before, after)
     ]
     yield from replaced("github", repositories[0], repositories[1])
-    yield from _items("hooks", before.hooks, after.hooks)
+    yield from _hooks("hooks", before.hooks, after.hooks)
     yield from _less("hooks_switched_off", _known(before.hooks_switched_off), _known(after.hooks_switched_off))
     yield from _missions("missions", _known(before.missions) or {}, _known(after.missions) or {})
+    yield from _needed("needs", before, after)
     yield from replaced("project", before.project, after.project)
     for name in sorted({*before.settings, *after.settings}):
         rule = _SETTINGS.get(name.rpartition(".")[2], replaced)
@@ -113,6 +122,16 @@ def _items(name: str, before: Sequence[str], after: Sequence[str]) -> Changes:
     old, new = ({normalize("NFC", item) for item in items} for items in (before, after))
     yield from (TermsChange("removed", name, item, None) for item in before if normalize("NFC", item) not in new)
     yield from (TermsChange("added", name, None, item) for item in after if normalize("NFC", item) not in old)
+
+
+def _hooks(name: str, before: Sequence[str], after: Sequence[str]) -> Changes:
+    """A hook that only replaces what an earlier version of donewhen had written is not removed."""
+    renewed = renewed_hooks(before, after)
+    yield from (TermsChange("tightened", name, old, new) for old, new in renewed.items())
+    new = {*renewed.values()} - {*before}
+    yield from _items(
+        name, [hook for hook in before if hook not in renewed], [hook for hook in after if hook not in new]
+    )
 
 
 def _permissions(name: str, before: Sequence[str], after: Sequence[str]) -> Changes:
@@ -169,6 +188,20 @@ def _ranked(name: str, ranks: Sequence[str], before: str, after: str) -> Changes
     if before != after:
         tighter = ranks.index(after) > ranks.index(before)
         yield TermsChange("tightened" if tighter else "loosened", name, before, after)
+
+
+def _needed(name: str, before: JobTerms | ProjectTerms, after: JobTerms | ProjectTerms) -> Changes:
+    """How strong the evidence has to be, of each criterion that is still there. Without a level, it may be any."""
+    old, new = _known(before.needs) or {}, _known(after.needs) or {}
+    kept = {normalize("NFC", term) for term in after.criteria}
+    levels = ({normalize("NFC", term): level for term, level in table.items()} for table in (old, new))
+    was, now = levels
+    for term in sorted({*was, *now} & kept):
+        first, then = was.get(term), now.get(term)
+        if first != then:
+            kind: ChangeKind = "tightened" if level_rank(then) > level_rank(first) else "loosened"
+            of = f"of: {one_line(term, MAX_TERM)}"
+            yield TermsChange(kind, name, f"{first or 'any'} evidence", f"{then or 'any'} evidence {of}")
 
 
 def _exemptions(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> Changes:
@@ -230,10 +263,23 @@ def _as_text(value: object) -> str | None:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
+def _probing_time(name: str, before: object, after: object) -> Changes:
+    """More time shows more. How long a suite takes is not known here: between it and a number, a person decides."""
+    if isinstance(before, int | float) and isinstance(after, int | float):
+        yield from _more(name, before, after)
+    elif before != after:
+        yield TermsChange("tightened" if before == "off" else "loosened", name, _as_text(before), _as_text(after))
+
+
 # The types of settings are checked when terms are decoded, by the same last part of the name.
 _SETTINGS: dict[str, Callable[[str, Any, Any], Changes]] = {
     **dict.fromkeys(("files", "commands", "from_base"), lambda name, old, new: _items(name, old or (), new or ())),
-    **dict.fromkeys(("pass_env", "keys"), lambda name, old, new: _permissions(name, old or (), new or ())),
+    **dict.fromkeys(
+        ("pass_env", "keys", "ssh", "signs_allowed"),
+        lambda name, old, new: _permissions(name, old or (), new or ()),
+    ),
     **dict.fromkeys(("ci", "trial_accepts", "timeout", "command_timeout", "check_timeout"), _less),
+    "time": _probing_time,
     **dict.fromkeys(("jobs", "max_stalled", "max_attempts"), _more),
+    "isolation": lambda name, old, new: _ranked(name, ("", *reversed(LEVELS)), old or "", new or ""),
 }

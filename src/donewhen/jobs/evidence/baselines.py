@@ -7,17 +7,22 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+import msgspec
+
 from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.secrets import redact_secrets
 from donewhen.jobs.contract.agreement import approval_policy, current_seal
+from donewhen.jobs.evidence.hindrances import timeout_text
 from donewhen.jobs.evidence.records import UnusableRecord, read_outcomes
 from donewhen.jobs.evidence.room_session import PrepareFailedError, RoomSession
 from donewhen.jobs.evidence.store import EvidenceStore, evidence_store
+from donewhen.jobs.evidence.test_ids import stored_outcomes
 from donewhen.jobs.evidence.test_report import ReportedRun
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.entry_content import Agreed, AgreedBaseline, BaselineRun
 from donewhen.jobs.record.writing import writing
+from donewhen.jobs.room.surroundings import Surroundings
 from donewhen.test_reports.junit import Outcome
 from donewhen.test_reports.test_runners import runner_of
 
@@ -28,6 +33,8 @@ class Baseline:
 
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     why: str = ""
+    controls: str = ""
+    """What controls say there: ``held``, or why they tell nothing; empty if that was not recorded."""
 
     @property
     def is_empty(self) -> bool:
@@ -36,7 +43,7 @@ class Baseline:
 
 
 def baseline_of(
-    session: RoomSession, argv: Sequence[str], evidence: str, environment: Mapping[str, str], timeout: float, by: Actor
+    session: RoomSession, argv: Sequence[str], evidence: str, surroundings: Surroundings, timeout: float, by: Actor
 ) -> Baseline:
     """The baseline of a command: the recorded one for this tree, or else it is run now and recorded."""
     known = _recorded(session, evidence)
@@ -44,10 +51,15 @@ def baseline_of(
         return known
     store = evidence_store(session.workspace)
     try:
-        run = session.run_agreed(argv, environment, timeout)
+        run = session.run_agreed(argv, surroundings, timeout)
         raise_if_cancelled()
+        if run.result.strain:
+            # Not recorded: it will be run again.
+            return Baseline(why=timeout_text(run.result))
         baseline = recorded_baseline(store, run, argv, session.reading.agreed.files)
     except PrepareFailedError as error:
+        if error.hindrance is not None:
+            return Baseline(why=error.message)
         # What builds the files may be part of the work.
         baseline = AgreedBaseline(why=redact_secrets(error.message))
     data: dict[str, Any] = {
@@ -58,6 +70,7 @@ def baseline_of(
         "passed": True,
         "tests": baseline.tests,
         "outcomes": baseline.outcomes,
+        **({"controls": baseline.controls} if baseline.controls else {}),
         "told": baseline.why or None,
     }
     with writing(session.workspace, session.job.path, session.job.id) as plan:
@@ -65,10 +78,24 @@ def baseline_of(
     return _read(store, baseline)
 
 
+def known_baseline(session: RoomSession, evidence: str) -> Baseline | None:
+    """The recorded baseline of a command, if it still counts."""
+    return _recorded(session, evidence)
+
+
 def recorded_baseline(
     store: EvidenceStore, run: ReportedRun, argv: Sequence[str], agreed: Collection[str]
 ) -> AgreedBaseline:
     """Store the tests of a run on the agreed tree, which has these files."""
+    baseline = _tests_of(store, run, argv, agreed)
+    held = run.controls.held
+    # Tests that can't be collected without the work say nothing about controls.
+    known = held == "broken" or run.result.succeeded
+    controls = held if held == "held" else redact_secrets(run.controls.why) if known else ""
+    return msgspec.structs.replace(baseline, controls=controls)
+
+
+def _tests_of(store: EvidenceStore, run: ReportedRun, argv: Sequence[str], agreed: Collection[str]) -> AgreedBaseline:
     if run.report is None or not run.report.has_tests:
         # Without a report there may be no tests, or it could not run at all.
         if run.result.ending == "exited" and found_no_tests(run.result.exit_code, argv, agreed):
@@ -77,7 +104,7 @@ def recorded_baseline(
         if run.result.ending == "timed_out":
             why = "it timed out"
         return AgreedBaseline(outcomes=None, tests=0, why=redact_secrets(why))
-    outcomes = {redact_secrets(name): outcome for name, outcome in run.report.outcomes.items()}
+    outcomes = stored_outcomes(run.report.outcomes)
     return AgreedBaseline(outcomes=store.put_json(outcomes), tests=len(outcomes))
 
 
@@ -119,7 +146,7 @@ def _recorded(session: RoomSession, evidence: str) -> Baseline | None:
     if entry is None:
         return None
     run = entry.read_as(BaselineRun)
-    return _usable(store, AgreedBaseline(outcomes=run.outcomes, tests=run.tests, why=run.told or ""))
+    return _usable(store, _of_entry(run))
 
 
 def _usable(store: EvidenceStore, baseline: AgreedBaseline) -> Baseline | None:
@@ -131,7 +158,12 @@ def _usable(store: EvidenceStore, baseline: AgreedBaseline) -> Baseline | None:
 
 def _read(store: EvidenceStore, baseline: AgreedBaseline) -> Baseline:
     outcomes = read_outcomes(store, baseline.outcomes) if baseline.outcomes is not None else {}
-    return Baseline({} if isinstance(outcomes, UnusableRecord) else outcomes, baseline.why)
+    found = {} if isinstance(outcomes, UnusableRecord) else outcomes
+    return Baseline(found, baseline.why, baseline.controls)
+
+
+def _of_entry(run: BaselineRun) -> AgreedBaseline:
+    return AgreedBaseline(outcomes=run.outcomes, tests=run.tests, why=run.told or "", controls=run.controls)
 
 
 def _is_baseline(entry: Entry, evidence: str, tree: str) -> bool:

@@ -7,6 +7,7 @@ import re
 import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -19,9 +20,12 @@ from donewhen.foundation.secrets import REDACTED, redact_secrets
 from donewhen.jobs.contract.agreeing import seal_tightened_terms
 from donewhen.jobs.contract.inputs import hash_file, input_manifest_now
 from donewhen.jobs.evidence.conditions import RunConditions as RunConditions
-from donewhen.jobs.evidence.conditions import inputs_of_tree
+from donewhen.jobs.evidence.conditions import inputs_of_reading
 from donewhen.jobs.evidence.conditions import run_conditions as run_conditions
+from donewhen.jobs.evidence.environment import EnvironmentNow
 from donewhen.jobs.evidence.file_checks import checked_files
+from donewhen.jobs.evidence.flaky_runs import red_before
+from donewhen.jobs.evidence.hindrances import timeout_text
 from donewhen.jobs.evidence.placed_runs import placed_room
 from donewhen.jobs.evidence.records import CommandRecord, InputList, RecordedProgram, RecordedReport, put_record
 from donewhen.jobs.evidence.requirements import (
@@ -35,12 +39,15 @@ from donewhen.jobs.evidence.room_runs import CheckedRun, run_in_rooms
 from donewhen.jobs.evidence.room_session import RoomSession, room_session
 from donewhen.jobs.evidence.store import EvidenceStore
 from donewhen.jobs.evidence.store import evidence_store as evidence_store
+from donewhen.jobs.evidence.test_ids import stored_outcomes
+from donewhen.jobs.evidence.test_report import ReportedRun, run_with_report
 from donewhen.jobs.evidence.test_report import reports_tests as reports_tests
-from donewhen.jobs.evidence.test_report import run_with_report
+from donewhen.jobs.evidence.trusted_runs import recorded_controls, untrusted_text
 from donewhen.jobs.evidence.two_runs import written_text
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.entry_content import CommandRun, FileCheck, JudgeRun, Ran
+from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.plan.criteria import Check
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -82,9 +89,9 @@ def find_fresh_run(entries: Sequence[Entry], evidence: str, key: str, what: RunK
 
 def newest_run(entries: Sequence[Entry], evidence: str, what: RunKind = "command") -> Entry | None:
     """Return the newest run of this command, file check or judge."""
-    kind, name = _RUNS[what], evidence_name(evidence)
+    kind, names = _RUNS[what], evidence_names(evidence)
     return next(
-        (entry for entry in reversed(entries) if isinstance(entry.content, kind) and entry.content.evidence == name),
+        (entry for entry in reversed(entries) if isinstance(entry.content, kind) and entry.content.evidence in names),
         None,
     )
 
@@ -92,6 +99,14 @@ def newest_run(entries: Sequence[Entry], evidence: str, what: RunKind = "command
 def evidence_name(evidence: str) -> str:
     """Return the name under which evidence is recorded: the command or file check with secrets redacted."""
     return redact_secrets(evidence)
+
+
+def evidence_names(evidence: str) -> frozenset[str]:
+    """Return the names under which evidence may be recorded: a caller without this caller's variables redacts less.
+
+    A run is only used if its key, which depends on the exact command, fits as well.
+    """
+    return frozenset((evidence_name(evidence), redact_secrets(evidence, {})))
 
 
 def run_as_evidence(
@@ -113,25 +128,45 @@ def run_as_evidence(
     evidence = _command_text(argv)
     with room_session(workspace, job) as session:
         before = _conditions(workspace, job, argv, session)
+        environment = None if session is None else session.environment(before.surroundings)
         if not again:
             fresh_run = find_fresh_run(workspace.ledger.read(job.id).entries, evidence, before.parts.key)
-            if fresh_run is not None and fresh_run.read_as(CommandRun).passed:
+            if fresh_run is not None and _can_be_reused(fresh_run.read_as(CommandRun), environment, session):
                 return EvidenceRun(fresh_run, reused=True)
         limit = workspace.settings().jobs.command_timeout if timeout is None else timeout
         started_at = workspace.now()
         if session is None:
             run = _run_in_work_tree(workspace, job, argv, before, limit)
         else:
-            run = run_in_rooms(session, argv, evidence_name(evidence), before, limit, by)
+            run = run_in_rooms(session, argv, evidence_name(evidence), before, environment, limit, by)
             # A cancelled run says nothing about the work.
             raise_if_cancelled()
+            run = _with_red_before(workspace, job, evidence_name(evidence), before, run)
     return _record(workspace, job, argv, evidence, criterion, before, run, started_at, by)
+
+
+def _with_red_before(
+    workspace: Workspace, job: Job, evidence: str, before: RunConditions, run: CheckedRun
+) -> CheckedRun:
+    """Note whether a run that passed has failed before on the same files."""
+    if not run.passed or run.room is None:
+        return run
+    entries = workspace.ledger.read(job.id).entries
+    found = red_before(entries, evidence, before.parts.values(), run.room.files, run.room.environment)
+    return replace(run, room=msgspec.structs.replace(run.room, red_before=found)) if found else run
+
+
+def _can_be_reused(run: CommandRun, environment: EnvironmentNow | None, session: RoomSession | None) -> bool:
+    if not run.passed or (environment is not None and not environment.is_same_as(run.room)):
+        return False
+    # The work may have lines that no declared input covers, or that an older version did not look at.
+    return session is None or run.room is None or session.signs() == run.room.signs
 
 
 def _conditions(workspace: Workspace, job: Job, argv: Sequence[str], session: RoomSession | None) -> RunConditions:
     if session is None or job.inputs:
         return run_conditions(workspace, job, argv)
-    return run_conditions(workspace, job, argv, inputs_of_tree(workspace, job, session.reading.watched))
+    return run_conditions(workspace, job, argv, inputs_of_reading(workspace, job, session.reading))
 
 
 def _run_in_work_tree(
@@ -140,22 +175,31 @@ def _run_in_work_tree(
     """Run a command in the work tree: nothing was agreed that a room could be made of, or the folder is one."""
     room = placed_room()
     if room is not None:
-        run = room.run(argv, before.environment, timeout)
+        run = room.run(argv, before.surroundings, timeout)
         written = room.written()
-        return CheckedRun(run, run.passed and not written, why=written_text(written))
+        if run.result.strain:
+            return _strained_run(run)
+        why = "; ".join(filter(None, (untrusted_text(run), written_text(written))))
+        return CheckedRun(run, run.passed and not written, why=why)
     with tempfile.TemporaryDirectory(prefix="donewhen-", ignore_cleanup_errors=True) as folder:
         run = run_with_report(
             before.executable.path,
             argv,
             cwd=workspace.root,
             reports=Path(folder),
-            environment=before.environment,
+            environment=before.surroundings.variables,
             timeout=timeout,
         )
+    if run.result.strain:
+        return _strained_run(run)
     after = input_manifest_now(workspace, job)
     names = {*before.inputs.files, *after.files}
     changed = sorted(name for name in names if before.inputs.files.get(name) != after.files.get(name))
-    return CheckedRun(run, run.passed, settled=not changed, changed=tuple(changed))
+    return CheckedRun(run, run.passed, settled=not changed, changed=tuple(changed), why=untrusted_text(run))
+
+
+def _strained_run(run: ReportedRun) -> CheckedRun:
+    return CheckedRun(run, passed=False, why=timeout_text(run.result), hindrance=GateCode.MACHINE_OVERLOADED)
 
 
 def _record(
@@ -171,7 +215,8 @@ def _record(
 ) -> EvidenceRun:
     result, report, problem = run.shown.result, run.shown.report, run.shown.problem
     store = evidence_store(workspace)
-    output = _safe_output(result.output, before.environment)
+    output = _safe_output(result.output, before.surroundings.variables)
+    redacted = max(0, output.count(REDACTED) - result.output.count(REDACTED))
     manifest = store.put_json(dict(before.inputs.files))
     record = CommandRecord(
         job=job.id,
@@ -203,8 +248,14 @@ def _record(
         "output": record.output,
         "manifest": manifest,
     }
+    if redacted:
+        data["redacted"] = redacted
     if run.why:
         data["told"] = redact_secrets(run.why)
+    if run.hindrance is not None:
+        data["hindrance"] = run.hindrance.value
+    if (controls := recorded_controls(run.shown)) is not None:
+        data["controls"] = msgspec.to_builtins(controls)
     if run.room is not None:
         data["room"] = msgspec.to_builtins(run.room)
     if report is not None:
@@ -283,8 +334,8 @@ def _command_text(argv: Sequence[str]) -> str:
 
 
 def _recorded_report(report: RunReport, store: EvidenceStore) -> RecordedReport:
-    outcomes = {redact_secrets(name): outcome for name, outcome in report.outcomes.items()}
-    return msgspec.convert({**report.summary(), "outcomes": store.put_json(outcomes)}, RecordedReport)
+    outcomes = store.put_json(stored_outcomes(report.outcomes))
+    return msgspec.convert({**report.summary(), "outcomes": outcomes}, RecordedReport)
 
 
 def _without_home(path: Path) -> str:

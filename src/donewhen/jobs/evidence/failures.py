@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.evidence.commands import evidence_name
+from donewhen.jobs.evidence.commands import evidence_names
 from donewhen.jobs.evidence.file_checks import checked_files, run_file_check
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirements_of
 from donewhen.jobs.ledger.approval import Policy, is_approval
@@ -27,9 +27,9 @@ def failed_checks(job: Job, entries: Sequence[Entry], policy: Policy) -> Iterato
     completed = history_of(job.id, entries, policy).completed
     failed = failed_again(entries, completed) if completed is not None else ()
     for requirement in requirements_of(job) if failed else ():
-        kind, name = _KINDS.get(requirement.check.kind), evidence_name(requirement.evidence)
+        kind, names = _KINDS.get(requirement.check.kind), evidence_names(requirement.evidence)
         for entry in failed:
-            same = type(entry.content) is kind and entry.read_as(Ran).evidence == name
+            same = type(entry.content) is kind and entry.read_as(Ran).evidence in names
             if same and not _accepted_since(job, requirement, entry, entries, policy):
                 why = one_line(failure_text(entry.read_as(Ran)), 200)
                 yield f"{_name(requirement)} was checked again and fails{f': {why}' if why else ''}"

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from donewhen.foundation.canonical import digest
+from donewhen.jobs.evidence.probe_record import PROBES, ProbeRecord
 from donewhen.jobs.evidence.store import EvidenceStore
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.versions import NewerVersionError, refuse_newer
@@ -100,6 +101,11 @@ def read_ticket(store: EvidenceStore, name: str | None) -> StoredTicket | Unusab
     return _read(store, name, StoredTicket, TICKET)
 
 
+def read_probes(store: EvidenceStore, name: str | None) -> ProbeRecord | UnusableRecord:
+    """What probing the tests of a run has shown."""
+    return _read(store, name, ProbeRecord, PROBES)
+
+
 def read_file_hashes(store: EvidenceStore, name: str | None) -> FileHashes | UnusableRecord:
     """A list of inputs."""
     return _read(store, name, FileHashes)
@@ -118,7 +124,7 @@ def read_run_outcomes(store: EvidenceStore, name: str | None) -> TestOutcomes | 
     return read_outcomes(store, None if record.report is None else record.report.outcomes)
 
 
-def put_record(store: EvidenceStore, record: CommandRecord | StoredTicket) -> str:
+def put_record(store: EvidenceStore, record: CommandRecord | StoredTicket | ProbeRecord) -> str:
     """Store a record and return its name."""
     return store.put_json(msgspec.to_builtins(record))
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from donewhen.foundation.errors import ConfigError, DonewhenError, UsageError
 from donewhen.foundation.process import split_command
 from donewhen.jobs.contract.terms import normal_command
+from donewhen.jobs.ledger.evidence_levels import NeededLevel
 from donewhen.jobs.plan.criteria import Check, CheckKind, Criterion
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.own_commands import checking_commands, own_command
@@ -25,6 +26,8 @@ class Requirement(NamedTuple):
     check: Check
     evidence: str
     """The name under which evidence is recorded: a command or file check in its normal form."""
+    needs: NeededLevel | None = None
+    """How strong the evidence has to be, if the criterion says it."""
 
 
 def requirements_of(job: Job) -> tuple[Requirement, ...]:
@@ -107,4 +110,4 @@ def _criterion_requirement(job: Job, criterion: Criterion) -> Requirement:
             evidence = check.normal
         case _:
             evidence = f"{check.kind} {criterion.text}"
-    return Requirement(criterion.id, criterion.text, check, evidence)
+    return Requirement(criterion.id, criterion.text, check, evidence, criterion.needs)

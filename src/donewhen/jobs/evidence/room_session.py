@@ -12,21 +12,39 @@ from dataclasses import dataclass, field, replace
 from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.plain_text import join_limited, one_line
 from donewhen.foundation.process import CommandNotRunnableError, CommandResult
-from donewhen.jobs.evidence.conditions import command_environment
+from donewhen.isolation.confinement import ConfinementError
+from donewhen.jobs.evidence.bytecode import (
+    COMPILING_TIMEOUT,
+    compiling_command,
+    interpreter_of,
+    put_compiled,
+    read_compiled,
+)
+from donewhen.jobs.evidence.environment import EnvironmentNow, environment_now
+from donewhen.jobs.evidence.hindrances import missing_program, timeout_text
 from donewhen.jobs.evidence.placed_runs import RoomPlace, run_in_place
+from donewhen.jobs.evidence.reach_failures import reach_notes
+from donewhen.jobs.evidence.started_programs import checks_of, reach_of_checks
+from donewhen.jobs.evidence.store import evidence_store
 from donewhen.jobs.evidence.test_report import ReportedRun
+from donewhen.jobs.ledger.entry_content import FoundSign
+from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.snapshot import snapshot_of
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.room.basis import RoomBasis
 from donewhen.jobs.room.blobs import DiskBlobs, SeveralBlobs, StoredBlobs
-from donewhen.jobs.room.building import changed_files
+from donewhen.jobs.room.building import change_files, changed_files
+from donewhen.jobs.room.confining import is_mounted
 from donewhen.jobs.room.disk_tree import read_disk
 from donewhen.jobs.room.names import matches_pattern
 from donewhen.jobs.room.own_folders import RoomError, temporary_folder, writing_there
+from donewhen.jobs.room.reach import Reach
 from donewhen.jobs.room.reading import RoomReading, read_rooms
 from donewhen.jobs.room.room_plan import Tree
 from donewhen.jobs.room.rooms import Room, room_folder
+from donewhen.jobs.room.surroundings import Surroundings, machine_name
+from donewhen.jobs.room.work_signs import recorded_signs, sources_of_reading
 
 _MAX_LISTED = 5
 _NOT_FOUND = 127
@@ -36,12 +54,14 @@ _NOT_FOUND = 127
 class PrepareFailedError(RoomError):
     """An agreed command that builds what the checks need has failed."""
 
-    def __init__(self, argv: Sequence[str], run: ReportedRun, why: str = "") -> None:
+    def __init__(self, argv: Sequence[str], run: ReportedRun, why: str = "", hindrance: GateCode | None = None) -> None:
         why = why or f"failed with exit status {run.result.exit_code}"
         if run.result.ending == "timed_out":
-            why = "timed out"
+            why = timeout_text(run.result)
         super().__init__(f"the prepare command `{shlex.join(argv)}` {why}")
         self.run = run
+        self.hindrance = GateCode.MACHINE_OVERLOADED if run.result.strain else hindrance
+        """What kept it from showing anything about the work."""
 
 
 @dataclass
@@ -56,17 +76,78 @@ class RoomSession:
     _failed: dict[str, PrepareFailedError] = field(default_factory=dict)
     """The rooms whose files could not be built: they are not built again for the next check."""
 
-    def run_first(self, argv: Sequence[str], environment: Mapping[str, str], timeout: float) -> ReportedRun:
+    _environment: EnvironmentNow | None = None
+    _signs: list[FoundSign] | None = None
+    _reach: Reach | None = field(default=None, repr=False)
+    _compiled: Mapping[str, bytes] | None = field(default=None, repr=False)
+    """Compiled modules that every command finds; None before they are read."""
+
+    def environment(self, surroundings: Surroundings) -> EnvironmentNow | None:
+        """What could be loaded here besides the files of the rooms; None if the agreement says nothing about it."""
+        if self._environment is None and surroundings.private:
+            self._environment = environment_now(self.workspace, self.reading, surroundings)
+        return self._environment
+
+    def signs(self) -> list[FoundSign]:
+        """The changed lines of the work that a person should look at."""
+        if self._signs is None:
+            self._signs = recorded_signs(sources_of_reading(self.reading), self.workspace.settings().jobs.signs_allowed)
+        return self._signs
+
+    def run_first(self, argv: Sequence[str], surroundings: Surroundings, timeout: float) -> ReportedRun:
         """Run a command on the agreed files with the work."""
-        return self._run("first", self.reading.plan.agreed, argv, environment, timeout)
+        return self._run("first", self.reading.plan.agreed, argv, surroundings, timeout)
 
-    def run_second(self, argv: Sequence[str], environment: Mapping[str, str], timeout: float) -> ReportedRun:
+    def run_second(self, argv: Sequence[str], surroundings: Surroundings, timeout: float) -> ReportedRun:
         """Run a command on everything as the agent has it."""
-        return self._run("second", self.reading.plan.whole, argv, environment, timeout)
+        return self._run("second", self.reading.plan.whole, argv, surroundings, timeout)
 
-    def run_agreed(self, argv: Sequence[str], environment: Mapping[str, str], timeout: float) -> ReportedRun:
+    def run_agreed(self, argv: Sequence[str], surroundings: Surroundings, timeout: float) -> ReportedRun:
         """Run a command on the agreed files alone."""
-        return self._run("agreed", self.reading.agreed_tree, argv, environment, timeout)
+        return self._run("agreed", self.reading.agreed_tree, argv, surroundings, timeout)
+
+    def compile_installed(self, argv: Sequence[str], sources: Sequence[str], surroundings: Surroundings) -> str | None:
+        """Compile installed modules with the interpreter of a command, and store them; None if that is not possible."""
+        program = interpreter_of(argv, self.workspace.root, surroundings.variables)
+        if program is None or not sources:
+            return None
+        names: list[str | None] = []
+        store = evidence_store(self.workspace)
+        around = replace(surroundings, on_bytecode=lambda cache: names.append(put_compiled(store, cache, sources)))
+        self.run_agreed(compiling_command(program, sources), around, COMPILING_TIMEOUT)
+        return names[0] if names else None
+
+    def _with_compiled(self, surroundings: Surroundings) -> Surroundings:
+        if not surroundings.private:
+            return surroundings
+        if self._compiled is None:
+            basis, store = self.reading.basis, evidence_store(self.workspace)
+            here = basis.environment is not None and basis.environment.machine == machine_name()
+            found = [read_compiled(store, name) for name in basis.compiled] if here else []
+            self._compiled = {name: content for modules in found for name, content in modules.items()}
+        return replace(surroundings, bytecode=self._compiled)
+
+    def run_merged(
+        self, argv: Sequence[str], surroundings: Surroundings, timeout: float, changed: Mapping[str, bytes | None]
+    ) -> ReportedRun:
+        """Run a command on what would be merged, while some files have another content or are missing."""
+        plan = self.reading.plan
+        use, tree = ("second", plan.whole) if plan.two_runs else ("first", plan.agreed)
+        room = self._room(use, tree, surroundings)
+        room.prepare()
+        change_files(room.folder, changed)
+        return self._run_in(room, argv, surroundings, timeout)
+
+    def _in_reach(self, surroundings: Surroundings) -> Reach:
+        if self._reach is None:
+            checks = checks_of(self.reading, self.workspace.root)
+            self._reach = reach_of_checks(checks, surroundings) if surroundings.private else Reach()
+        return self._reach
+
+    def reach_notes(self, run: ReportedRun, surroundings: Surroundings) -> tuple[str, ...]:
+        """What to say about a failed run: nothing, or what it did not find because that is out of reach."""
+        around = replace(surroundings, reach=self._in_reach(surroundings))
+        return reach_notes(run, around, self.reading.agreed.place.top)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -93,13 +174,14 @@ class RoomSession:
         return not changed_files(self.reading.agreed.place.top, files)
 
     def _run(
-        self, use: str, tree: Tree, argv: Sequence[str], environment: Mapping[str, str], timeout: float
+        self, use: str, tree: Tree, argv: Sequence[str], surroundings: Surroundings, timeout: float
     ) -> ReportedRun:
-        room = self._room(use, tree)
+        room = self._room(use, tree, surroundings)
         room.prepare()
-        return self._run_in(room, argv, environment, timeout)
+        with room.watched():
+            return self._run_in(room, argv, surroundings, timeout)
 
-    def _room(self, use: str, tree: Tree) -> Room:
+    def _room(self, use: str, tree: Tree, surroundings: Surroundings) -> Room:
         if use in self._failed:
             raise self._failed[use]
         if use in self._rooms:
@@ -114,17 +196,21 @@ class RoomSession:
             reading.blobs,
             reading.is_writable,
             environments=reading.disk.environments,
+            mounted=is_mounted(surroundings),
             commit=reading.commit if place.has_git else None,
+            judging=reading.judges.judges,
+            built=reading.judges.built,
+            changed_names=[change.name for change in reading.plan.changes if change.name in tree],
         )
         self._rooms[use] = room
         try:
-            self._build(room)
+            self._build(room, surroundings)
         except PrepareFailedError as error:
             self._failed[use] = error
             raise
         return room
 
-    def _build(self, room: Room) -> None:
+    def _build(self, room: Room, surroundings: Surroundings) -> None:
         """Run the agreed commands that build what the checks need, and keep what they wrote at agreed paths."""
         commands = self.reading.basis.prepare
         if not commands:
@@ -132,21 +218,29 @@ class RoomSession:
         room.prepare()
         self._open_present(room)
         limit = self.workspace.settings().jobs.command_timeout
-        environment = command_environment(self.workspace)
         for argv in commands:
             try:
-                run = self._run_in(room, argv, environment, limit)
+                run = self._run_in(room, argv, surroundings, limit)
+            except ConfinementError:
+                # It says nothing about the command.
+                raise
             except CommandNotRunnableError as error:
                 missing = CommandResult(tuple(argv), "exited", _NOT_FOUND, error.message, 0.0)
-                raise PrepareFailedError(argv, ReportedRun(missing, None, None), "can't be run") from error
+                hindrance = missing_program(argv[0], self.workspace.root, surroundings.variables, known=False)
+                raise PrepareFailedError(argv, ReportedRun(missing, None, None), "can't be run", hindrance) from error
             raise_if_cancelled()
             if not run.result.succeeded:
                 raise PrepareFailedError(argv, run)
         self._keep_built(room)
 
-    def _run_in(self, room: Room, argv: Sequence[str], environment: Mapping[str, str], timeout: float) -> ReportedRun:
+    def _run_in(self, room: Room, argv: Sequence[str], surroundings: Surroundings, timeout: float) -> ReportedRun:
         place = RoomPlace(self.workspace.root, self.reading.agreed.place.top, room.project, room.folder)
-        run = run_in_place(place, argv, environment, timeout)
+        around = replace(
+            self._with_compiled(surroundings),
+            environments=tuple(room.environments),
+            reach=self._in_reach(surroundings),
+        )
+        run = run_in_place(place, argv, around, timeout)
         output = run.result.output.replace(str(room.folder), str(self.reading.agreed.place.top))
         return replace(run, result=replace(run.result, output=output))
 

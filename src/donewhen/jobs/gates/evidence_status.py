@@ -10,6 +10,7 @@ from donewhen.foundation.cancellation import raise_if_cancelled
 from donewhen.foundation.errors import DonewhenError, UsageError
 from donewhen.foundation.git import GitError
 from donewhen.foundation.process import CommandNotRunnableError
+from donewhen.jobs.board.job_state import OF_MACHINE
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.decisions import Decision, DecisionRecord, decide
 from donewhen.jobs.contract.inputs import Manifest, locate_path, matching_paths, result_manifest
@@ -22,28 +23,38 @@ from donewhen.jobs.evidence.commands import (
     run_as_evidence,
     run_conditions,
 )
-from donewhen.jobs.evidence.conditions import evidence_inputs
+from donewhen.jobs.evidence.conditions import evidence_inputs, program_of, variables_of
+from donewhen.jobs.evidence.environment import environment_problems
 from donewhen.jobs.evidence.failures import failure_text
 from donewhen.jobs.evidence.file_checks import file_state
+from donewhen.jobs.evidence.flaky_runs import flaky_text
+from donewhen.jobs.evidence.hindrances import missing_program
+from donewhen.jobs.evidence.probing import Probing
 from donewhen.jobs.evidence.records import FileHashes, UnusableRecord, read_command, read_file_hashes
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirement_for, requirements_of
-from donewhen.jobs.evidence.room_session import room_session
+from donewhen.jobs.evidence.room_session import RoomSession, room_session
 from donewhen.jobs.gates.changes_for_person import open_files, refusal_of
+from donewhen.jobs.gates.signs_for_person import decisions_on_signs, open_signs, refusal_of_signs, signs_text
+from donewhen.jobs.gates.strength import Strength
+from donewhen.jobs.gates.weighing import weighed
 from donewhen.jobs.judge.person_overrides import has_override, newest_override, subject_of
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
 from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.entry_content import CommandRun, Decided, FileCheck, JudgeRun, Overridden, SignedOff
+from donewhen.jobs.ledger.evidence_levels import NeededLevel
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.room.agreed_tree import MissingCommitError
+from donewhen.jobs.room.basis import basis_of
 from donewhen.jobs.room.blobs import MissingContentError
+from donewhen.jobs.room.surroundings import machine_name
 
 State = Literal["passed", "failed", "stale", "missing", "asserted", "needs_human"]
 
 _WORST: tuple[State, ...] = ("failed", "missing", "stale", "needs_human", "asserted", "passed")
-CHANGED_MEANWHILE = "its inputs changed while it ran"
+_CHANGED_MEANWHILE = "its inputs changed while it ran"
 _JUDGE_LAST = "the other checks must pass first"
 _ANSWERED = "answered by the gates of this job"
 _MAX_LISTED = 5
@@ -58,6 +69,17 @@ class EvidenceStatus(NamedTuple):
     entry: Entry | None = None
     code: GateCode | None = None
     """The reason code, if the state alone does not say it."""
+    strength: Strength | None = None
+    """How strong the evidence is; None if there is none, or nobody has looked."""
+    needed: NeededLevel | None = None
+    """How strong it has to be; None if any evidence will do."""
+    accepted_by: str = ""
+    """The person who accepted evidence that is weaker than needed."""
+
+    @property
+    def is_met(self) -> bool:
+        """Whether it is shown, although a person may have to accept how."""
+        return self.state == "passed" or self.code == GateCode.EVIDENCE_WEAK
 
 
 def evidence_statuses(workspace: Workspace, job: Job) -> tuple[EvidenceStatus, ...]:
@@ -76,12 +98,15 @@ def evidence_statuses(workspace: Workspace, job: Job) -> tuple[EvidenceStatus, .
     ]
     statuses = [_apply_override(workspace, job, status, entries, policy) for status in statuses]
     ready = _ready_for_judge(workspace, job, statuses)
-    return tuple(
-        _judge_status(workspace, job, status.requirement, entries, policy, ready)
+    hindrance = None if ready else _common_hindrance(statuses)
+    statuses = [
+        _judge_status(workspace, job, status.requirement, entries, policy, ready, hindrance)
         if status.requirement.check.kind == "judge"
         else status
         for status in statuses
-    )
+    ]
+    # Last, so that judges are asked about work whose evidence a person still has to accept.
+    return weighed(workspace, job, statuses, entries, policy)
 
 
 def _current_inputs(workspace: Workspace, job: Job) -> Manifest | DonewhenError:
@@ -109,8 +134,11 @@ def collect_evidence(
     only: Requirement | None = None,
     lenient: bool = False,
     on_progress: Callable[[Requirement], None] = lambda _: None,
+    probing: Probing | None = None,
 ) -> tuple[tuple[Requirement, EvidenceRun], ...]:
     """Run every command and file check that the job needs, then ask the judges; fresh evidence is reused.
+
+    With ``probing``, the tests are probed if all of these have passed.
 
     With ``lenient``, commands that can't be run are skipped and left to the gates to report.
     Raises ``CancelledError`` if the caller has cancelled, so that nothing is decided on partial evidence.
@@ -124,7 +152,7 @@ def collect_evidence(
     ]
     # All commands are judged on the same bytes, in rooms that are laid out once.
     commands = any(requirement.check.kind == "run" for requirement in requirements)
-    with room_session(workspace, job) if commands else nullcontext():
+    with room_session(workspace, job) if commands else nullcontext() as session:
         for requirement in requirements:
             on_progress(requirement)
             with suppress(*((CommandNotRunnableError,) if lenient else ())):
@@ -133,7 +161,22 @@ def collect_evidence(
                     # A cancelled run says nothing about the work.
                     raise_if_cancelled()
                 results.append((requirement, runs[requirement.evidence]))
+        if probing is not None and session is not None and len(results) == len(requirements):
+            _probe_all(session, results, by, probing)
     return (*results, *_ask_judges(workspace, job, by, again, only, on_progress))
+
+
+def _probe_all(
+    session: RoomSession, results: Sequence[tuple[Requirement, EvidenceRun]], by: Actor, probing: Probing
+) -> None:
+    """Probe the tests of the commands, if every check has passed."""
+    if not all(run.passed for _, run in results):
+        return
+    from donewhen.jobs.evidence.probes import probe_run
+
+    for requirement, run in results:
+        if requirement.check.kind == "run":
+            probe_run(session, requirement.check.argv, run.entry, by, probing)
 
 
 def _ask_judges(
@@ -165,9 +208,28 @@ def _ask_judges(
 
 def sign_off(workspace: Workspace, job: Job, criterion: str, reason: str, approval: Approval) -> DecisionRecord:
     """Record a sign-off: a manual criterion is met by the current outputs."""
-    requirement = manual_requirement(job, criterion)
-    value = {"criterion": criterion, "text": requirement.text, "subject": result_manifest(workspace, job).hash}
+    value = signed_value(workspace, job, requirement_to_sign_off(workspace, job, criterion))
     return decide(workspace, job, Decision("sign_off", reason, value), approval)
+
+
+def signed_value(workspace: Workspace, job: Job, requirement: Requirement) -> dict[str, str]:
+    """What a sign-off of a criterion is about: its text, and the work as it is."""
+    if requirement.check.kind == "manual":
+        subject = result_manifest(workspace, job).hash
+    else:
+        subject = subject_of(workspace, job, requirement, workspace.ledger.read(job.id).entries)
+    return {"criterion": requirement.name, "text": requirement.text, "subject": subject}
+
+
+def requirement_to_sign_off(workspace: Workspace, job: Job, criterion: str) -> Requirement:
+    """Return the requirement of a manual criterion, or of one whose evidence is weaker than needed; raise UsageError if
+    its own check decides it."""
+    requirement = requirement_for(job, criterion)
+    if requirement.check.kind != "manual":
+        statuses = evidence_statuses(workspace, job)
+        if any(status.requirement == requirement and status.code == GateCode.EVIDENCE_WEAK for status in statuses):
+            return requirement
+    return manual_requirement(job, criterion)
 
 
 def manual_requirement(job: Job, criterion: str) -> Requirement:
@@ -222,15 +284,22 @@ def _command_status(
     entry = newest_run(entries, requirement.evidence)
     if isinstance(inputs, DonewhenError):
         return EvidenceStatus(requirement, "stale", (str(inputs),), entry)
-    if entry is None:
-        return EvidenceStatus(requirement, "missing", ("it was never run",))
     try:
+        if entry is None:
+            program_of(workspace, job, requirement.check.argv)
+            return EvidenceStatus(requirement, "missing", ("it was never run",))
         now = run_conditions(workspace, job, requirement.check.argv, inputs)
+    except CommandNotRunnableError as error:
+        variables = variables_of(workspace, job)
+        here = any(_ran_here(earlier, requirement.evidence) for earlier in entries)
+        program = requirement.check.argv[0]
+        code = missing_program(program, workspace.root, variables, known=entry is not None, ran_here=here)
+        return EvidenceStatus(requirement, "missing" if entry is None else "stale", (str(error),), entry, code)
     except DonewhenError as error:
-        return EvidenceStatus(requirement, "stale", (str(error),), entry)
+        return EvidenceStatus(requirement, "missing" if entry is None else "stale", (str(error),), entry)
     run = entry.read_as(CommandRun)
     if not run.settled:
-        return EvidenceStatus(requirement, "stale", (CHANGED_MEANWHILE,), entry)
+        return EvidenceStatus(requirement, "stale", (_CHANGED_MEANWHILE,), entry)
     reasons = tuple(
         reason
         for part in now.parts.differing(run.parts)
@@ -238,8 +307,20 @@ def _command_status(
     )
     if reasons:
         return EvidenceStatus(requirement, "stale", reasons, entry)
+    if run.hindrance:
+        return EvidenceStatus(requirement, "missing", (failure_text(run),), entry, GateCode(run.hindrance))
     if run.passed:
-        return EvidenceStatus(requirement, "passed", (), entry)
+        problems = _environment_problems(workspace, job, run)
+        if problems:
+            return EvidenceStatus(requirement, "needs_human", problems, entry, GateCode.ENVIRONMENT_CHANGED)
+        found = _with_signs(EvidenceStatus(requirement, "passed", (), entry), run, entries, job.id, policy)
+        if found.state == "passed" and run.room is not None and run.room.red_before:
+            # After the lines: a verdict on the criterion would decide about them, too.
+            why = (flaky_text(run.room.red_before),)
+            return found._replace(state="needs_human", why=why, code=GateCode.RUN_FLAKY)
+        return found
+    if run.controls is not None and run.controls.held == "broken":
+        return EvidenceStatus(requirement, "failed", (failure_text(run),), entry, GateCode.RUN_NOT_TRUSTED)
     if run.room is not None and run.room.needs:
         if inputs.declared and not open_files(workspace, job, run.room.needs):
             return EvidenceStatus(requirement, "stale", ("the changes that it needed are gone",), entry)
@@ -250,9 +331,32 @@ def _command_status(
     return _failed(requirement, entry, run)
 
 
-def _refusal_text(refusal: Entry) -> str:
+def _with_signs(
+    status: EvidenceStatus, run: CommandRun, entries: Sequence[Entry], chain: str, policy: Policy
+) -> EvidenceStatus:
+    """The status of a check that has passed, with the lines that a person has to look at first."""
+    signs = () if run.room is None else run.room.signs
+    if not signs:
+        return status
+    decisions = decisions_on_signs(chain, entries, policy)
+    waiting = open_signs(signs, decisions)
+    if not waiting:
+        return status
+    refusal = refusal_of_signs(waiting, decisions)
+    if refusal is not None:
+        why = (signs_text(waiting), _refusal_text(refusal, "lines"))
+        return status._replace(state="failed", why=why)
+    return status._replace(state="needs_human", why=(signs_text(waiting),), code=GateCode.SIGNS_FOUND)
+
+
+def _environment_problems(workspace: Workspace, job: Job, run: CommandRun) -> tuple[str, ...]:
+    basis = None if run.room is None or not run.room.environment else basis_of(workspace, job)
+    return () if basis is None or run.room is None else environment_problems(basis, run.room)
+
+
+def _refusal_text(refusal: Entry, what: str = "changes") -> str:
     reason = refusal.read_as(Decided).reason
-    return f"{refusal.by.name} ({refusal.by.kind}) refused these changes{f': {reason}' if reason else ''}"
+    return f"{refusal.by.name} ({refusal.by.kind}) refused these {what}{f': {reason}' if reason else ''}"
 
 
 def _file_status(workspace: Workspace, job: Job, requirement: Requirement, entry: Entry | None) -> EvidenceStatus:
@@ -329,12 +433,34 @@ def _ready_for_judge(workspace: Workspace, job: Job, statuses: Sequence[Evidence
     return all(file_state(output) == "good" for output in outputs)
 
 
+def _ran_here(entry: Entry, evidence: str) -> bool:
+    """Whether this evidence was collected on this machine, so that its program was found."""
+    run = entry.content
+    if not isinstance(run, CommandRun) or run.evidence != evidence or run.room is None:
+        return False
+    return run.room.machine == machine_name()
+
+
+def _common_hindrance(statuses: Sequence[EvidenceStatus]) -> GateCode | None:
+    """What the machine keeps from being checked, if the judge waits for nothing else."""
+    waiting = [status for status in statuses if status.state != "passed" and status.requirement.check.kind != "judge"]
+    codes = [status.code for status in waiting if status.code in OF_MACHINE]
+    return codes[0] if codes and len(codes) == len(waiting) else None
+
+
 def _judge_status(
-    workspace: Workspace, job: Job, requirement: Requirement, entries: Sequence[Entry], policy: Policy, ready: bool
+    workspace: Workspace,
+    job: Job,
+    requirement: Requirement,
+    entries: Sequence[Entry],
+    policy: Policy,
+    ready: bool,
+    hindrance: GateCode | None,
 ) -> EvidenceStatus:
+    """The status of a judged criterion; ``hindrance`` is what the machine keeps the judge's turn from coming with."""
     if not ready:
         return EvidenceStatus(
-            requirement, "missing", (_JUDGE_LAST,), newest_run(entries, requirement.evidence, "judge")
+            requirement, "missing", (_JUDGE_LAST,), newest_run(entries, requirement.evidence, "judge"), hindrance
         )
     from donewhen.jobs.judge.judge_evidence import judge_question
 
@@ -352,7 +478,8 @@ def _judge_status(
     run = entry.read_as(JudgeRun)
     answer = run.told or ""
     if not run.key:
-        return EvidenceStatus(requirement, "missing", (answer,), entry)
+        code = GateCode(run.hindrance) if run.hindrance else None
+        return EvidenceStatus(requirement, "missing", (answer,), entry, code)
     reasons = tuple(_CHANGED[part] for part, value in question.parts.items() if run.parts.get(part) != value)
     if not reasons and not run.settled:
         reasons = ("the work changed while it was being judged",)

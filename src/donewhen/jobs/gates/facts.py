@@ -18,24 +18,22 @@ from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.evidence.file_checks import FileState, file_state
 from donewhen.jobs.evidence.test_config import hash_test_configs
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, evidence_statuses
+from donewhen.jobs.gates.output_words import is_data_file, is_placeholder_file
 from donewhen.jobs.gates.suites import SuiteFact, suites_of
 from donewhen.jobs.issues.mirror_status import MirrorFact, mirror_fact
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.entries import Chain, Entry
-from donewhen.jobs.ledger.entry_content import Agreed, BaselineRun, Files, Ran, Started
+from donewhen.jobs.ledger.entry_content import Agreed, BaselineRun, Files, ProbeRun, Ran, Started
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.lessons.lesson_use import LessonFact, lesson_fact
 from donewhen.jobs.plan.criteria import markdown_sections
 from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.placeholders import written_lines
-from donewhen.jobs.plan.short_data import is_data, is_records
 from donewhen.jobs.plan.snapshot import snapshot_of
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History, history_of
 from donewhen.jobs.record.projection import Mismatch, mismatches
 from donewhen.jobs.room.basis import basis_of
-
-_MAX_PLACEHOLDER_BYTES = 1000
 
 
 class FileFact(NamedTuple):
@@ -178,7 +176,7 @@ def _files(
             continue
         unchanged = started is not None and before.get(workspace.where(full)) == hash_file(full)
         state = file_state(full)
-        files.append(FileFact(path, state, not unchanged, template=state == "good" and _is_only_placeholder(full)))
+        files.append(FileFact(path, state, not unchanged, template=state == "good" and is_placeholder_file(full)))
     return tuple(files)
 
 
@@ -189,13 +187,13 @@ def _outputs(
     that is met, and for short data such as `7` or `<svg/>` any evidence that has passed. That a command has passed, or
     that the file exists, says nothing about the words in it."""
     files = _files(workspace, job, job.outputs, "outputs", started)
-    passed = [status.requirement.check for status in statuses if status.state == "passed"]
+    passed = [status.requirement.check for status in statuses if status.is_met]
     if not passed or not any(file.template for file in files):
         return files
     read = {_path_of(workspace, job, check.path) for check in passed if check.path and check.reads_content}
     return tuple(
         file._replace(template=False)
-        if file.template and (path := _path_of(workspace, job, file.path)) and (path in read or _is_data(path))
+        if file.template and (path := _path_of(workspace, job, file.path)) and (path in read or is_data_file(path))
         else file
         for file in files
     )
@@ -206,24 +204,6 @@ def _path_of(workspace: Workspace, job: Job, path: str) -> Path | None:
         return locate_path(workspace, job, path, "outputs")
     except ConfigError:
         return None
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
-
-
-def _is_data(path: Path) -> bool:
-    """Whether a file has data that a program reads; bytes that are no text are for programs, too."""
-    text = _text(path)
-    return "\0" in text or "\ufffd" in text or is_data(text)
-
-
-def _is_only_placeholder(path: Path) -> bool:
-    """Whether a file contains only placeholder text; long files are assumed to have content."""
-    if path.stat().st_size > _MAX_PLACEHOLDER_BYTES:
-        return False
-    text = _text(path)
-    return not written_lines(text) and not is_records(text)
 
 
 def _first_start(entries: Sequence[Entry]) -> Entry | None:
@@ -274,11 +254,13 @@ def chain_problems(chain: Chain) -> Iterator[str]:
 def _count_runs(entries: Sequence[Entry], started: Entry | None, statuses: Sequence[EvidenceStatus]) -> int:
     """Count the successful runs since the start, and the earlier ones that are still valid evidence."""
     since = started.seq if started is not None else 0
-    valid = {status.entry.seq for status in statuses if status.entry is not None and status.state == "passed"}
+    valid = {status.entry.seq for status in statuses if status.entry is not None and status.is_met}
     runs = (
         entry
         for entry in entries
-        if isinstance(entry.content, Ran) and entry.content.passed and not isinstance(entry.content, BaselineRun)
+        if isinstance(entry.content, Ran)
+        and entry.content.passed
+        and not isinstance(entry.content, BaselineRun | ProbeRun)
     )
     return sum(entry.seq > since or entry.seq in valid for entry in runs)
 

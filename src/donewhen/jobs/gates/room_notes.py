@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from donewhen.foundation.plain_text import join_limited, one_line
 from donewhen.jobs.gates.evidence_status import EvidenceStatus
+from donewhen.jobs.gates.signs_for_person import sign_place
 from donewhen.jobs.ledger.entry_content import CommandRun, RoomRun
 
 _MAX_LISTED = 3
@@ -30,6 +31,9 @@ def _notes(passed: Sequence[RoomRun], needed: Sequence[RoomRun], rooms: Sequence
     tests = _names(name for room in passed for name in room.tests)
     if tests and not any(room.tests for room in needed):
         yield f"{_listed(tests)} changed; the checks pass with the agreed tests, too"
+    silenced = _names(sign_place(sign) for room in passed for sign in room.signs if not sign.asks)
+    if silenced:
+        yield f"comments that silence tools were added; the checks don't run these tools: {_listed(silenced)}"
     if any(room.provisional for room in rooms):
         yield "files that came from the server's branch are provisional until CI: the server could not be asked"
     left_out = _names(name for room in rooms for name in room.left_out)

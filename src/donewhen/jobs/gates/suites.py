@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from donewhen.jobs.evidence.commands import evidence_name, newest_run
+from donewhen.jobs.evidence.commands import evidence_names, newest_run
 from donewhen.jobs.evidence.records import TestOutcomes, UnusableRecord, read_run_outcomes
 from donewhen.jobs.evidence.store import EvidenceStore
+from donewhen.jobs.evidence.test_ids import with_older_ids
 from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import CommandRun
@@ -57,7 +58,7 @@ def suites_of(
     requirements = [status.requirement for status in statuses if status.requirement.check.kind == "run"]
     for evidence in dict.fromkeys(requirement.evidence for requirement in requirements):
         newest = newest_run(entries, evidence)
-        name = evidence_name(evidence)
+        names = evidence_names(evidence)
         room = None if newest is None else newest.read_as(CommandRun).room
         if room is not None:
             # A run in the room was compared with the agreed tests at once.
@@ -65,7 +66,7 @@ def suites_of(
             if room.before and not room.needs:
                 facts.append(SuiteFact(evidence, tuple(room.lost), tuple(room.skipped), room.before, room.now))
             continue
-        reports = [entry for entry in entries if _has_test_report(entry, name)]
+        reports = [entry for entry in entries if _has_test_report(entry, names)]
         if newest is None or newest not in reports:
             continue
         first = next((report for report in reversed(reports) if report.seq < begun), reports[0])
@@ -81,6 +82,7 @@ def suites_of(
 
 def compare_suites(evidence: str, now: Mapping[str, str], before: Mapping[str, str]) -> SuiteFact:
     """Return the tests of ``before`` that are missing or skipped in ``now``."""
+    now = with_older_ids(now, before)
     executed = {name for name, outcome in before.items() if outcome != "skipped"}
     skipped = sorted(name for name in executed if now.get(name) == "skipped")
     return SuiteFact(evidence, tuple(sorted(before.keys() - now.keys())), tuple(skipped), len(executed), len(now))
@@ -91,11 +93,11 @@ def test_outcomes(store: EvidenceStore, entry: Entry) -> TestOutcomes | Unusable
     return read_run_outcomes(store, entry.read_as(CommandRun).record)
 
 
-def _has_test_report(entry: Entry, evidence: str) -> bool:
+def _has_test_report(entry: Entry, names: Collection[str]) -> bool:
     run = entry.content
     return (
         isinstance(run, CommandRun)
-        and run.evidence == evidence
+        and run.evidence in names
         and run.report is not None
         and run.report.passed is not None
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from donewhen.foundation.plain_text import join_limited, one_line
 from donewhen.jobs.board.job_state import step_for
 from donewhen.jobs.evidence.requirements import VERIFICATION
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, State
 from donewhen.jobs.gates.facts import Facts
+from donewhen.jobs.gates.suites import SuiteFact
 from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 
 CRITERION_CODES: dict[State, GateCode] = {
@@ -61,7 +62,12 @@ def _test_suite_reasons(facts: Facts) -> Iterator[GateReason]:
     for name in facts.harness_changed:
         message = f"{name} has changed since the job was first started, and it can change what tests report."
         yield GateReason(GateCode.REPORT_CONFIG_CHANGED, message, name)
-    for suite in facts.suites:
+    yield from suite_reasons(facts.suites)
+
+
+def suite_reasons(suites: Iterable[SuiteFact]) -> Iterator[GateReason]:
+    """Yield which tests were lost."""
+    for suite in suites:
         if suite.lost:
             names = join_limited(suite.lost, _MAX_LISTED)
             message = f"{len(suite.lost)} test(s) are missing from `{suite.evidence}`: {names}."
@@ -153,6 +159,9 @@ def _next(facts: Facts, reasons: list[GateReason]) -> str | None:
     if not reasons:
         return None
     first = next((status for status in facts.evidence if status.state != "passed"), None)
+    if reasons[0].code == GateCode.EVIDENCE_WEAK:
+        weak = next(status for status in facts.evidence if status.code == GateCode.EVIDENCE_WEAK)
+        return f'donewhen sign-off {facts.job.id} --criterion {weak.requirement.name} --reason "…"'
     if reasons[0].code in _FIXED_BY_EVIDENCE:
         if first is None or first.state == "failed":
             return f"donewhen why {facts.job.id}"

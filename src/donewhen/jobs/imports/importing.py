@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -61,7 +62,8 @@ class ImportedJob(NamedTuple):
     state: State
 
 
-class ImportResult(NamedTuple):
+@dataclass(frozen=True)
+class ImportResult:
     """The result of an import or of a dry run."""
 
     kind: Kind

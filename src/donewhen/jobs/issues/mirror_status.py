@@ -13,7 +13,7 @@ from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import Mirrored
 from donewhen.jobs.plan.job import STATUSES, FieldError, Job, Project, Status
 from donewhen.jobs.plan.workspace import PLAN, Workspace
-from donewhen.jobs.record.projection import expected_fields, unproved_claims
+from donewhen.jobs.record.projection import expected_fields
 
 
 class MirrorFact(NamedTuple):
@@ -41,7 +41,7 @@ def expected_issue_of(workspace: Workspace, project: Project, job: Job, entries:
         workstream = str(workspace.read(path).fields.get("title") or path.parent.name)
     wave = str(job.document.fields.get("wave_id") or "")
     milestone = next((known.milestone for known in waves_of(project) if known.id == wave), "")
-    job = replace(job, status=_recorded_status(job, entries))
+    job = replace(job, status=_recorded_status(entries))
     return expected_issue(job, workspace.where(job.path), workstream, milestone)
 
 
@@ -106,13 +106,9 @@ def mirrored_to(mirrored: Mirrored) -> frozenset[str]:
     return frozenset((mirrored.repo.casefold(), (mirrored.asked_for or "").casefold()))
 
 
-def _recorded_status(job: Job, entries: Sequence[Entry]) -> Status:
-    """The status according to the ledger; without entries, the status that the first entry would record."""
-    recorded = (
-        expected_fields(entries)["status"]
-        if entries
-        else unproved_claims(job.document.fields).get("status", job.status)
-    )
+def _recorded_status(entries: Sequence[Entry]) -> Status:
+    """The status according to the ledger; what was only typed into a plan has happened nowhere."""
+    recorded = expected_fields(entries)["status"]
     return next((status for status in STATUSES if status == recorded), "planned")
 
 

@@ -1,4 +1,7 @@
-"""Build a judge's ticket from a job: its outputs, the diff and the gate's own evidence, but no claims of the agent."""
+"""Build a judge's ticket from a job: its outputs, the diff and the gate's own evidence, but no claims of the agent.
+
+The texts are exact: nothing in them is redacted, so that nothing can be hidden from the judge.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from donewhen.foundation.canonical import digest, digest_of
 from donewhen.foundation.errors import ConfigError
+from donewhen.foundation.files import read_whole
 from donewhen.foundation.plain_text import one_line, visible_text
 from donewhen.foundation.secrets import redact_secrets
 from donewhen.jobs.contract.inputs import expand_path, hash_file
@@ -78,6 +82,23 @@ def job_artifacts(
     most: int = 40_000,
 ) -> dict[str, str]:
     """Return the texts to judge, by name, in at most ``most`` characters; empty if there is only the task."""
+    return fit_to_size(
+        uncut_artifacts(workspace, job, requirement, store, checked, started, parts=parts, most=most), most
+    )
+
+
+def uncut_artifacts(
+    workspace: Workspace,
+    job: Job,
+    requirement: Requirement,
+    store: EvidenceStore,
+    checked: Sequence[CheckedRequirement],
+    started: Entry | None,
+    *,
+    parts: Sequence[str],
+    most: int,
+) -> dict[str, str]:
+    """Return the texts before they are cut to ``most`` characters."""
     artifacts: dict[str, str] = {}
     commit_missing = False
     if "outputs" in parts:
@@ -99,7 +120,18 @@ def job_artifacts(
         artifacts["diff"] = f"[what has changed can't be told: the commit {str(commit)[:12]} is not here any more]"
     # Only the agreed text: anybody can edit a title, and could address the judge there.
     task = {"task": requirement.text} if "task" in parts else {}
-    return fit_to_size({**task, **artifacts}, most)
+    return {**task, **artifacts}
+
+
+def shown_texts(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return texts as they are stored and shown: without secrets and hidden characters."""
+    return {name: visible_text(redact_secrets(text)) for name, text in texts.items()}
+
+
+def redacted_runs(checked: Sequence[CheckedRequirement]) -> tuple[str, ...]:
+    """Return the commands whose output was not stored completely, because some of it looked like a secret."""
+    runs = [check.entry.content for check in checked]
+    return tuple(run.evidence for run in runs if isinstance(run, CommandRun) and run.redacted)
 
 
 def outputs_not_shown(evidence: Mapping[str, str]) -> tuple[str, ...]:
@@ -142,7 +174,7 @@ def _text(path: Path) -> str:
     """Return the text of a file, or a marker with its hash, so that different contents give different tickets."""
     try:
         size = path.stat().st_size
-        content = path.read_bytes() if size <= _MAX_BYTES else b""
+        content = read_whole(path) if size <= _MAX_BYTES else b""
     except OSError as error:
         return f"[can't be read: {error.strerror}]"
     if size > _MAX_BYTES:
@@ -174,8 +206,8 @@ def _evidence_text(store: EvidenceStore, check: CheckedRequirement) -> str:
 
 
 def fit_to_size(parts: Mapping[str, str], most: int) -> dict[str, str]:
-    """Redact secrets and hidden characters in every part, and cut the longest parts to fit into ``most`` characters."""
-    texts = {name: visible_text(redact_secrets(text)) for name, text in parts.items()}
+    """Cut the longest parts to fit into ``most`` characters. Nothing else is changed."""
+    texts = dict(parts)
     left, by_length = most, sorted(texts, key=lambda name: len(texts[name]))
     room: dict[str, int] = {}
     for index, name in enumerate(by_length):

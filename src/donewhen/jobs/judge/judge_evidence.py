@@ -6,9 +6,7 @@ person decides.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from donewhen.foundation.canonical import digest_of
@@ -20,6 +18,7 @@ from donewhen.jobs.evidence.commands import (
     EvidenceRun,
     append_run,
     evidence_name,
+    evidence_names,
     evidence_store,
     find_fresh_run,
     newest_run,
@@ -30,12 +29,17 @@ from donewhen.jobs.judge.job_ticket import (
     CheckedRequirement,
     job_ticket,
     machine_checked_requirements,
-    outputs_not_shown,
+    redacted_runs,
+    shown_texts,
+    uncut_artifacts,
 )
 from donewhen.jobs.judge.missions import find_mission, gate_guidance
+from donewhen.jobs.judge.verdict_record import verdict_data
+from donewhen.jobs.judge.withheld import why_withheld
 from donewhen.jobs.ledger.approval import is_approval
 from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.entry_content import JudgeRun
+from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
@@ -43,8 +47,9 @@ if TYPE_CHECKING:
     from donewhen.judging.guidance import Guidance
     from donewhen.judging.mission import Mission
     from donewhen.judging.ticket import Ticket
-    from donewhen.judging.verdict import Verdict
+    from donewhen.judging.two_readings import TwoReadings
 
+_BUDGET = "budget_exhausted"
 NOTHING_TO_JUDGE = "there is nothing to judge: no output, no change, no evidence collected by the gate"
 
 
@@ -55,6 +60,8 @@ class JudgeQuestion(NamedTuple):
     guidance: Guidance
     ticket: Ticket
     parts: Mapping[str, str]
+    redacted: tuple[str, ...] = ()
+    """The commands whose output in the ticket lacks what looked like a secret."""
 
     @property
     def key(self) -> str:
@@ -81,9 +88,8 @@ def judge_question(workspace: Workspace, job: Job, requirement: Requirement, ent
     mission = find_mission(workspace, name)
     guidance = gate_guidance(workspace, name, mission)
     started = next((entry for entry in entries if entry.type == "started"), None)
-    ticket = job_ticket(
-        workspace, job, requirement, mission, evidence_store(workspace), checked_requirements(job, entries), started
-    )
+    checked = checked_requirements(job, entries)
+    ticket = job_ticket(workspace, job, requirement, mission, evidence_store(workspace), checked, started)
     if ticket is None:
         raise NothingToJudgeError(f"{requirement.name}: {NOTHING_TO_JUDGE}.")
     parts = {
@@ -91,7 +97,8 @@ def judge_question(workspace: Workspace, job: Job, requirement: Requirement, ent
         "guidance": guidance.hash,
         "judge": digest_of([name, terms_of_mission(mission), *_unread_guidance(mission, guidance)]),
     }
-    return JudgeQuestion(mission, guidance, ticket, parts)
+    redacted = redacted_runs(checked) if "evidence" in mission.settings.from_job.parts else ()
+    return JudgeQuestion(mission, guidance, ticket, parts, redacted)
 
 
 def _unread_guidance(mission: Mission, guidance: Guidance) -> tuple[str, ...]:
@@ -128,12 +135,20 @@ def ask_judge(
         fresh_run = None if again else find_fresh_run(entries, requirement.evidence, question.key, "judge")
         if fresh_run is not None:
             return EvidenceRun(fresh_run, reused=True, output=fresh_run.read_as(JudgeRun).told or "")
-        verdict, model = judge_ticket(question.ticket, question.mission, question.guidance)
     except DonewhenError as error:
-        # The ledger is shared, so it must not contain the project's path on this machine.
-        message = redact_secrets(str(error)).replace(f"{workspace.root}/", "")
-        data = {**_run_fields(job, requirement), "key": "", "settled": False, "passed": False, "told": message}
-        return EvidenceRun(append_run(workspace, job, data, by), reused=False, output=str(error))
+        return _not_asked(workspace, job, requirement, error, by)
+    withheld = _why_not_sent(workspace, job, requirement, entries, question)
+    if withheld is not None:
+        return _not_sent(workspace, job, requirement, question, withheld, entries, by)
+    from donewhen.judging.two_readings import judge_both_readings
+
+    try:
+        readings = judge_both_readings(question.ticket, question.mission, question.guidance)
+    except DonewhenError as error:
+        reachable = error.code == _BUDGET
+        return _not_asked(workspace, job, requirement, error, by, None if reachable else GateCode.JUDGE_UNREACHABLE)
+    if (silence := _no_answer(readings)) is not None:
+        return _not_asked(workspace, job, requirement, silence, by, GateCode.JUDGE_UNREACHABLE)
     try:
         now = judge_question(workspace, job, requirement, entries).key
     except DonewhenError:
@@ -146,12 +161,87 @@ def ask_judge(
         "key": question.key,
         "parts": dict(question.parts),
         "settled": now == question.key,
-        **_limit_retries(refusals, job, verdict_data(verdict, question.mission, question.guidance, question.ticket)),
-        "model": model,
+        **_limit_retries(refusals, job, readings_data(readings, question)),
+        "model": readings.model,
         "guidance_step": question.guidance.step,
         "ticket": put_record(evidence_store(workspace), stored_ticket(question.ticket)),
     }
     return EvidenceRun(append_run(workspace, job, data, by), reused=False, output=str(data["told"]))
+
+
+def _why_not_sent(
+    workspace: Workspace, job: Job, requirement: Requirement, entries: Sequence[Entry], question: JudgeQuestion
+) -> str | None:
+    def uncut() -> Mapping[str, str]:
+        settings = question.mission.settings.from_job
+        started = next((entry for entry in entries if entry.type == "started"), None)
+        checked = checked_requirements(job, entries)
+        return uncut_artifacts(
+            *(workspace, job, requirement, evidence_store(workspace), checked, started),
+            parts=settings.parts,
+            most=settings.max_chars,
+        )
+
+    return why_withheld(question.mission, question.ticket.evidence, uncut)
+
+
+def _not_sent(
+    workspace: Workspace,
+    job: Job,
+    requirement: Requirement,
+    question: JudgeQuestion,
+    why: str,
+    entries: Sequence[Entry],
+    by: Actor,
+) -> EvidenceRun:
+    """Leave the criterion to a person, without asking the judge."""
+    # Never the key of a verdict: the judge is asked as soon as nothing is in the way.
+    key = digest_of([question.key, "not sent", why])
+    fresh_run = find_fresh_run(entries, requirement.evidence, key, "judge")
+    if fresh_run is not None:
+        return EvidenceRun(fresh_run, reused=True, output=why)
+    told = redact_secrets(f"{why}; a person must decide")
+    data = {
+        **_run_fields(job, requirement),
+        "key": key,
+        "parts": dict(question.parts),
+        "settled": True,
+        "passed": False,
+        "needs_human": True,
+        "told": told,
+        "model": question.mission.settings.model,
+        "guidance_step": question.guidance.step,
+        "ticket": put_record(evidence_store(workspace), stored_ticket(question.ticket)),
+    }
+    return EvidenceRun(append_run(workspace, job, data, by), reused=False, output=told)
+
+
+def _not_asked(
+    workspace: Workspace,
+    job: Job,
+    requirement: Requirement,
+    error: DonewhenError,
+    by: Actor,
+    hindrance: GateCode | None = None,
+) -> EvidenceRun:
+    """Record why a judge could not be asked; ``hindrance`` if that says nothing about the work."""
+    # The ledger is shared, so it must not contain the project's path on this machine.
+    message = redact_secrets(str(error)).replace(f"{workspace.root}/", "")
+    data = {**_run_fields(job, requirement), "key": "", "settled": False, "passed": False, "told": message}
+    if hindrance is not None:
+        data["hindrance"] = hindrance.value
+    return EvidenceRun(append_run(workspace, job, data, by), reused=False, output=str(error))
+
+
+def _no_answer(readings: TwoReadings) -> DonewhenError | None:
+    """The error if the model answered nothing at all; a single answer, even an unusable one, is a verdict."""
+    from donewhen.models.roles import ModelError
+
+    for verdict in filter(None, (readings.verdict, readings.second)):
+        silent = all(kind == "no_answer" for kind, _ in verdict.answers)
+        if verdict.overridden_by is None and verdict.answers and silent:
+            return ModelError(f"The model {readings.model} does not answer: {one_line(verdict.answers[0][1], 400)}")
+    return None
 
 
 def count_refusals(
@@ -160,13 +250,14 @@ def count_refusals(
     counts: Callable[[Entry], bool] = lambda entry: entry.by.kind == "person",
 ) -> int:
     """Count the versions of the work that the judge did not pass since the last decision by an entitled person."""
-    name = evidence_name(requirement.evidence)
+    names = evidence_names(requirement.evidence)
     tickets: set[str] = set()
     for entry in reversed(entries):
         if entry.type in ("decided", "overridden", "agreed") and counts(entry):
             break
         run = entry.content
-        if isinstance(run, JudgeRun) and run.evidence == name and run.parts and not run.passed:
+        # Without votes, the judge was not asked.
+        if isinstance(run, JudgeRun) and run.evidence in names and run.votes and run.parts and not run.passed:
             tickets.add(run.parts.get("ticket", ""))
     return len(tickets)
 
@@ -179,55 +270,17 @@ def _limit_retries(refusals: int, job: Job, data: dict[str, Any]) -> dict[str, A
     return {**data, "passed": False, "needs_human": True, "told": message}
 
 
-def verdict_data(verdict: Verdict, mission: Mission, guidance: Guidance, ticket: Ticket) -> dict[str, Any]:
-    """Return the ledger data of a verdict.
-
-    A person decides if too few votes agree, the judge is not competent, it can't read a rule that might change its
-    verdict, or it passes work that it has not fully seen.
-    """
-    from donewhen.judging.competence import reason_not_competent
-
-    doubt = None
-    if verdict.verdict == "pass":
-        unseen = outputs_not_shown(ticket.evidence)
-        omission = f"the judge did not see all of {one_line(', '.join(unseen), 200)}" if unseen else None
-        doubt = reason_not_competent(mission, guidance) or omission
-    if verdict.unread_rules:
-        doubt = f"the judge can't read {', '.join(verdict.unread_rules)}, which might change its verdict"
-    votes = verdict.passes + verdict.fails + verdict.malformed
-    # Malformed votes count, too: a single good answer among three is no agreement.
-    agreement = max(verdict.passes, verdict.fails) / votes if votes else 0.0
-    decided = verdict.overridden_by is not None or (
-        verdict.verdict is not None
-        and doubt is None
-        and agreement >= mission.settings.manual_review.min_verdict_agreement
-    )
-    reason = redact_secrets(one_line(verdict.reason, 400))
-    counted = f"{verdict.passes}:{verdict.fails}" + (f", {verdict.malformed} unusable" if verdict.malformed else "")
-    by = f"guidance step {verdict.guidance_step}"
-    summary = f"the judge says {verdict.verdict}" if decided else "the judge's votes don't agree"
-    if doubt is not None and not decided:
-        summary = doubt
-    if verdict.verdict is None:
-        summary = "the judge gave no usable answer"
-    return {
-        "passed": decided and verdict.verdict == "pass",
-        "needs_human": not decided,
-        "verdict": verdict.verdict,
-        "votes": {"pass": verdict.passes, "fail": verdict.fails, "malformed": verdict.malformed},
-        "agreement": round(agreement, 4),
-        "margin": None if verdict.margin is None else round(verdict.margin, 4),
-        "reason": reason,
-        "overridden_by": verdict.overridden_by,
-        "told": f"{summary} ({counted}, {by})" + (f": {reason.rstrip('.')}" if reason else ""),
-    }
+def readings_data(readings: TwoReadings, question: JudgeQuestion) -> dict[str, Any]:
+    """Return the ledger data of a verdict about a job."""
+    redacted = f"the output of {one_line(', '.join(question.redacted), 200)}" if question.redacted else ""
+    unseen = f"{redacted}, in which secrets were redacted" if redacted else ""
+    return verdict_data(readings, question.mission, question.guidance, question.ticket, unseen=unseen)
 
 
 def stored_ticket(ticket: Ticket) -> StoredTicket:
-    """Return a ticket as the evidence store keeps it."""
-    return StoredTicket(
-        group_id=ticket.group_id, mission=ticket.mission, cluster=ticket.cluster, evidence=dict(ticket.evidence)
-    )
+    """Return a ticket as the evidence store keeps it: without secrets. The entry has the hash of the exact text."""
+    evidence = shown_texts(ticket.evidence)
+    return StoredTicket(group_id=ticket.group_id, mission=ticket.mission, cluster=ticket.cluster, evidence=evidence)
 
 
 def _run_fields(job: Job, requirement: Requirement) -> dict[str, Any]:
@@ -242,33 +295,3 @@ def _run_fields(job: Job, requirement: Requirement) -> dict[str, Any]:
 
 def _newest_check(requirement: Requirement, entries: Sequence[Entry]) -> Entry | None:
     return newest_run(entries, requirement.evidence, "file" if requirement.check.kind == "file" else "command")
-
-
-def judge_ticket(ticket: Ticket, mission: Mission, guidance: Guidance) -> tuple[Verdict, str]:
-    """Return the judge's verdict and the name of its model, within the mission's budget.
-
-    Also works inside a running event loop.
-    """
-    from donewhen.judging.judge import Judge
-    from donewhen.judging.mission_budget import spending_limits
-    from donewhen.models import executors
-    from donewhen.models.metered import Meter, MeteredModel
-
-    model = executors.InProcessExecutor().open(mission.settings.model)
-    began = mission.clock.monotonic()
-    meter = Meter(spending_limits(mission, model), elapsed=lambda: mission.clock.monotonic() - began)
-    # No answer cache: anybody can write to the cache in the mission's folder. The ledger records what was asked.
-    judge = Judge(mission.able_to_judge(), guidance, MeteredModel(model, meter))
-    return _judge_outside_loop(judge, ticket), model.name
-
-
-def _judge_outside_loop(judge: Any, ticket: Ticket) -> Verdict:
-    verdict: Verdict
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        verdict = judge.judge(ticket)
-        return verdict
-    with ThreadPoolExecutor(1, thread_name_prefix="donewhen-judge") as pool:
-        verdict = pool.submit(judge.judge, ticket).result()
-    return verdict

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from donewhen.config.agent_runtimes import AGENT_PROGRAMS, AGENT_VARIABLES
+from donewhen.foundation.caller_variables import CALLER_VARIABLES
 from donewhen.foundation.canonical import digest_of
 from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.terms_content import ProjectTerms, Terms
@@ -27,6 +28,7 @@ class Policy(NamedTuple):
 
     ci: bool = False
     keys: frozenset[str] = frozenset()
+    """Public keys: donewhen's own (``ed25519:…``), and SSH keys as type and base64."""
 
     @classmethod
     def of(cls, project_terms: Terms | None) -> Policy:
@@ -34,9 +36,12 @@ class Policy(NamedTuple):
         if not isinstance(project_terms, ProjectTerms):
             return cls()
         keys = project_terms.settings.get("approval.keys")
+        ssh = project_terms.settings.get("approval.ssh")
         return cls(
             project_terms.settings.get("approval.ci") is True,
-            frozenset(keys) if isinstance(keys, tuple) else frozenset(),
+            frozenset(
+                (*(keys if isinstance(keys, tuple) else ()), *(_ssh_keys(ssh) if isinstance(ssh, tuple) else ()))
+            ),
         )
 
 
@@ -46,6 +51,8 @@ class Approval(NamedTuple):
     by: Actor
     key: str | None = None
     sign: Callable[[bytes], str] | None = None
+    why: str = ""
+    """Why a key that was given does not prove a person; recorded with the entry."""
 
     def counts(self, policy: Policy) -> bool:
         """Whether the approval takes effect; otherwise it is only recorded."""
@@ -89,7 +96,7 @@ def approval_subject(chain: str, previous: str | None, kind: str, data: Mapping[
     return f"donewhen/approval/v1\n{chain}\n{previous}\n{kind}\n{digest_of(content)}\n".encode()
 
 
-def detected_agent(environ: Mapping[str, str] = os.environ) -> str | None:
+def detected_agent(environ: Mapping[str, str] = CALLER_VARIABLES) -> str | None:
     """The environment variable or parent process that shows that an agent runs this, or None."""
     for name in AGENT_VARIABLES:
         if environ.get(name):
@@ -97,7 +104,7 @@ def detected_agent(environ: Mapping[str, str] = os.environ) -> str | None:
     return next((name for name in _ancestor_programs() if name in AGENT_PROGRAMS), None)
 
 
-def is_ci(environ: Mapping[str, str] = os.environ) -> bool:
+def is_ci(environ: Mapping[str, str] = CALLER_VARIABLES) -> bool:
     """Whether this runs in a CI system."""
     return any(environ.get(name) for name in _CI_VARIABLES) or environ.get("CI", "").lower() in ("1", "true")
 
@@ -125,13 +132,24 @@ def _account_name() -> str:
         return f"user {os.getuid()}"
 
 
+def _ssh_keys(lines: tuple[str, ...]) -> list[str]:
+    """The keys in lines such as ``ssh-ed25519 AAAA… name``. A line that is no public key trusts nobody."""
+    from donewhen.jobs.ledger.ssh_keys import public_ssh_key
+
+    return [key.text for line in lines if (key := public_ssh_key(line)) is not None]
+
+
 def _has_valid_signature(entry: Entry, chain: str, policy: Policy) -> bool:
     signature = entry.content.signature
     if signature is None or signature.key is None or signature.key not in policy.keys:
         return False
+    subject = approval_subject(chain, entry.prev, entry.type, entry.data)
+    if " " in signature.key:
+        from donewhen.jobs.ledger.ssh_signing import verify_ssh_signature
+
+        return verify_ssh_signature(signature.key, signature.value, subject)
     from donewhen.jobs.ledger.signing import verify_signature
 
-    subject = approval_subject(chain, entry.prev, entry.type, entry.data)
     return verify_signature(signature.key, signature.value, subject)
 
 

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from donewhen.foundation.binary import Binary
+from donewhen.foundation.canonical import digest_of
+from donewhen.jobs.ledger.evidence_levels import EvidenceLevel, NeededLevel
 from donewhen.jobs.ledger.terms_content import DecidedTerms, Terms, refuse_newer_terms
 
 Files: TypeAlias = dict[str, str | None]
@@ -33,6 +35,8 @@ class EntryContent(msgspec.Struct, frozen=True, kw_only=True):
     writes: dict[str, tuple[Any, Any]] = {}
     """The fields of the plan that were written, each with its value before and after."""
     signature: Signature | None = None
+    unproved: str = ""
+    """Why the key with which this was to be approved does not prove a person."""
 
 
 class Upstream(msgspec.Struct, frozen=True):
@@ -61,6 +65,35 @@ class AgreedBaseline(msgspec.Struct, frozen=True, omit_defaults=True):
     """The name of the outcomes in the evidence store."""
     tests: int = 0
     why: str = ""
+    controls: str = ""
+    """``held``, or why controls tell nothing in runs of this command; empty in entries of versions without them."""
+    compiled: str | None = None
+    """The name of the compiled modules of interpreter and packages that the command loads, in the evidence store of the
+    machine where it ran; None in entries of versions that did not record it."""
+
+
+class AgreedEnvironment(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What checks find around them on one machine, besides the files of the room."""
+
+    machine: str = ""
+    """What names the machine: a short hash."""
+    isolation: str = ""
+    """``namespaces``, ``landlock`` or ``copy``: how the checks were kept apart from everything else."""
+    network: str = ""
+    """``own`` if checks have a loopback of their own and nothing else, ``host`` if they have the machine's network."""
+    path: list[str] = []
+    """The folders of PATH; ``~`` stands for the home folder."""
+    variables: dict[str, str] = {}
+    """The variables that say where tools are installed; ``~`` stands for the home folder."""
+    sealed: dict[str, str] = {}
+    """Short hashes of the other variables that are passed on and are no secrets: registries, indexes, addresses."""
+    listing: str | None = None
+    """The name of the listing of interpreters, packages and programs in the evidence store."""
+
+    @property
+    def hash(self) -> str:
+        """A hash of what checks could load or be led by, wherever it lies."""
+        return digest_of({"listing": self.listing, "sealed": dict(self.sealed)})
 
 
 class Agreed(EntryContent, frozen=True, kw_only=True):
@@ -77,6 +110,11 @@ class Agreed(EntryContent, frozen=True, kw_only=True):
     """None in entries of versions that did not record it."""
     baselines: dict[str, AgreedBaseline] = {}
     """The tests that the commands ran in the agreed tree."""
+    environment: AgreedEnvironment | None = None
+    """None in entries of versions that did not record it: then checks run with the caller's home and network."""
+    needs: dict[str, NeededLevel] = {}
+    """How strong the evidence for every criterion has to be, by the stakes of the job. Empty in entries of versions
+    that did not ask for it, and in agreements of projects."""
 
 
 class Started(EntryContent, frozen=True, kw_only=True):
@@ -125,6 +163,21 @@ class Ran(EntryContent, frozen=True, kw_only=True):
     """Whether the inputs stayed the same during the run."""
     passed: bool = False
     told: str | None = None
+    hindrance: str = ""
+    """The reason code of what kept the check from showing anything about the work; empty if nothing did."""
+
+
+class FoundSign(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A changed line that a person should look at."""
+
+    kind: str = ""
+    file: str = ""
+    """Relative to the repository."""
+    line: int = 0
+    id: str = ""
+    """A hash of the kind, the file and the text of the lines."""
+    asks: bool = True
+    """Whether a person has to decide about it."""
 
 
 class RoomRun(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -154,6 +207,31 @@ class RoomRun(msgspec.Struct, frozen=True, omit_defaults=True):
     now: int = 0
     provisional: bool = False
     """Whether upstream files could not be compared with the server."""
+    isolation: str = ""
+    """How the check was kept apart from everything else; empty in entries of versions that did not record it."""
+    network: str = ""
+    """``own`` or ``host``."""
+    machine: str = ""
+    environment: str = ""
+    """A hash of what the check could load besides the files of the room, and of the variables that judge."""
+    files: str = ""
+    """A hash of every file in the rooms; empty in entries of versions that did not record it."""
+    red_before: int = 0
+    """The entry of an earlier run that failed on the same files, although this one passed; 0 if there is none."""
+    differs: list[str] = []
+    """How that differs from what a person has accepted, apart from what the work declares."""
+    signs: list[FoundSign] = []
+    """The lines of the work that a person should look at."""
+
+
+class RunControls(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the controls in a test run said: tests of the gate that must fail and that must pass."""
+
+    held: str
+    """``held``, ``none`` or ``broken``."""
+    why: str = ""
+    """Why there were none, or what was wrong."""
+    faults: list[str] = []
 
 
 class CommandRun(Ran, frozen=True, kw_only=True):
@@ -166,8 +244,12 @@ class CommandRun(Ran, frozen=True, kw_only=True):
     manifest: str | None = None
     report: TestCounts | None = None
     unlogged: str | None = None
+    redacted: int = 0
+    """How many places of the stored output were redacted. 0 in entries of versions that did not count them."""
     room: RoomRun | None = None
     """None if the command was run in the work tree, as it is without an agreed work area."""
+    controls: RunControls | None = None
+    """None in entries of versions without controls."""
 
 
 class BaselineRun(Ran, frozen=True, kw_only=True):
@@ -177,6 +259,17 @@ class BaselineRun(Ran, frozen=True, kw_only=True):
     """The commit, or the name of the list of agreed files."""
     outcomes: str | None = None
     tests: int = 0
+    controls: str = ""
+    """Like the field of an agreed baseline."""
+
+
+class ProbeRun(Ran, frozen=True, kw_only=True):
+    """The tests of a run that has passed were probed. It says how much the run is worth, and decides nothing itself."""
+
+    run: str = ""
+    """The entry of that run; ``key`` is its key."""
+    probes: str | None = None
+    """The name of the record in the evidence store."""
 
 
 class FileCheck(Ran, frozen=True, kw_only=True):
@@ -225,6 +318,26 @@ class Evaluated(EntryContent, frozen=True, kw_only=True):
         return tuple(name for name, codes in (self.gates or {}).items() if codes)
 
 
+class GateProgram(msgspec.Struct, frozen=True):
+    """The program that decided on a completion. It says so itself; compare it with that of a release, or of CI."""
+
+    version: str = ""
+    files: str = ""
+    """A hash over the files of the package."""
+    python: str = ""
+
+
+class RecordedStrength(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How strong the evidence for a criterion was."""
+
+    level: EvidenceLevel = "asserted"
+    reasons: list[str] = []
+    """Why, as sentences."""
+    needed: NeededLevel | None = None
+    accepted_by: str = ""
+    """The person who accepted evidence that was weaker than needed; empty if nobody had to."""
+
+
 class Completed(Evaluated, frozen=True, kw_only=True):
     """A job, workstream or project is done."""
 
@@ -237,6 +350,10 @@ class Completed(Evaluated, frozen=True, kw_only=True):
     work: dict[str, str] = {}
     """The files that the job changed in its work area, with the names of their contents (git's; empty if removed)."""
     room: RoomRun | None = None
+    gate: GateProgram | None = None
+    """None in entries of versions that did not record it."""
+    strength: dict[str, RecordedStrength] = {}
+    """How strong the evidence for each criterion was, by its id. Empty in entries of versions that did not say it."""
 
 
 class Refused(Evaluated, frozen=True, kw_only=True):
@@ -244,6 +361,8 @@ class Refused(Evaluated, frozen=True, kw_only=True):
 
     waits_for_person: bool = False
     auto_blocked: bool = False
+    hindered: bool = False
+    """Whether nothing was missing but what the machine kept from being checked."""
 
 
 class Decided(EntryContent, frozen=True, kw_only=True):
@@ -302,6 +421,30 @@ class ChangesAccepted(Decided, frozen=True, kw_only=True):
     value: AcceptedFiles = AcceptedFiles()
 
 
+class DecidedSigns(msgspec.Struct, frozen=True):
+    """Changed lines that a person accepted or refused: files with the ids of their signs."""
+
+    files: dict[str, list[str]] = {}
+
+
+class SignsAccepted(Decided, frozen=True, kw_only=True):
+    """Signs in changed lines were looked at and accepted."""
+
+    value: DecidedSigns = DecidedSigns()
+
+
+class SignsRefused(Decided, frozen=True, kw_only=True):
+    """Signs in changed lines were looked at and refused."""
+
+    value: DecidedSigns = DecidedSigns()
+
+
+class EnvironmentAccepted(Decided, frozen=True, kw_only=True):
+    """What the checks of a job find around them on a machine was accepted."""
+
+    value: AgreedEnvironment = AgreedEnvironment()
+
+
 class ChangesRefused(Decided, frozen=True, kw_only=True):
     """Changes of files that the job may not change by itself were refused."""
 
@@ -332,6 +475,8 @@ class ReviewedItem(msgspec.Struct, frozen=True):
     key: str = ""
     subject: str = ""
     verdict: Binary | None = None
+    stored: str = ""
+    """A hash of the ticket as it is stored, if secrets were redacted in it."""
 
 
 class Reviewed(Decided, frozen=True, kw_only=True):
@@ -370,6 +515,8 @@ class Overridden(EntryContent, frozen=True, kw_only=True):
     asked: str = ""
     mission: str | None = None
     ticket: str | None = None
+    stored: str = ""
+    """A hash of the ticket as it is stored, if secrets were redacted in it."""
     said: RecordedStatement | None = None
 
 
@@ -422,6 +569,7 @@ _RUNS: Mapping[object, type[Ran]] = {
     "file": FileCheck,
     "judge": JudgeRun,
     "baseline": BaselineRun,
+    "probes": ProbeRun,
 }
 _DECISIONS: Mapping[object, type[Decided]] = {
     **dict.fromkeys((None, "block", "ask", "rescope", "split", "cancel"), Decided),
@@ -430,6 +578,9 @@ _DECISIONS: Mapping[object, type[Decided]] = {
     "dispute": Disputed,
     "accept_changes": ChangesAccepted,
     "refuse_changes": ChangesRefused,
+    "accept_environment": EnvironmentAccepted,
+    "accept_signs": SignsAccepted,
+    "refuse_signs": SignsRefused,
     "accept_guidance": GuidanceAccepted,
     "reviewed": Reviewed,
 }

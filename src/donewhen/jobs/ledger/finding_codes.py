@@ -25,6 +25,7 @@ class FindingCode(StrEnum):
     MISSION_MISSING = "mission_missing"
     UNCOMMITTED = "uncommitted"
     NO_BASELINE = "no_baseline"
+    PROBED = "probed"
     NOT_SHOWN = "not_shown"
     EVIDENCE_FAILED = "evidence_failed"
     EVIDENCE_STALE = "evidence_stale"
@@ -41,6 +42,7 @@ class FindingCode(StrEnum):
     OTHER_VERSION = "other_version"
     TORN = "torn"
     REWRITTEN = "rewritten"
+    RECORD_GONE_BACK = "record_gone_back"
     GIT = "git"
     ANCHOR_MISMATCH = "anchor_mismatch"
     ANCHOR_ABSENT = "anchor_absent"
@@ -61,6 +63,7 @@ class FindingCode(StrEnum):
     NO_WORK_AREA = "no_work_area"
     ROOM_NOT_ON_BASE = "room_not_on_base"
     SETTING_OBSOLETE = "setting_obsolete"
+    ISOLATION_WEAK = "isolation_weak"
     RECEIPT_UNFOUNDED = "receipt_unfounded"
     RECEIPT_REFUTED = "receipt_refuted"
     IMPORT_LEFT_OUT = "import_left_out"
@@ -127,6 +130,10 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.NO_BASELINE: Reason(
         "A command that runs tests could not be run on the agreed files, so lost tests would not be noticed.",
         "Make it run, or agree without a baseline: donewhen agree --no-baseline",
+    ),
+    FindingCode.PROBED: Reason(
+        "The tests of a job were probed. It says how much they are worth, and counts for and against nothing.",
+        "Add tests for the changes that none noticed.",
     ),
     FindingCode.COMMAND: Reason(
         "A verification command can't be run without a shell.",
@@ -224,6 +231,10 @@ FINDINGS: dict[FindingCode, Reason] = {
         "No ledger head is anchored, so a rewritten ledger would not be detected.",
         "Anchor the heads in a git note: donewhen anchor",
     ),
+    FindingCode.RECORD_GONE_BACK: Reason(
+        "The ledger ended later before, on this machine: it was shortened, deleted, put aside or replaced.",
+        "Bring it back. A person who went back on purpose says so: donewhen audit --accept-heads",
+    ),
     FindingCode.JOB_MISSING: Reason(
         "The ledger has a job whose plan file is missing.",
         "Restore the plan file from version control. Cancel unwanted jobs instead of deleting them.",
@@ -290,6 +301,11 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.ROOM_NOT_ON_BASE: Reason(
         "A job was completed with the agreed files of a commit that is not on the base branch.",
         "Merge the base branch and complete the job again: donewhen complete JOB",
+    ),
+    FindingCode.ISOLATION_WEAK: Reason(
+        "The checks were not kept apart in namespaces of their own, so more of the machine was in their reach.",
+        "Install bubblewrap, or allow user namespaces: donewhen doctor says what is missing. To demand it: "
+        '[jobs] isolation = "namespaces".',
     ),
     FindingCode.SETTING_OBSOLETE: Reason(
         "A setting is still read, but a later version of donewhen will not know it.",

@@ -43,6 +43,14 @@ class GateCode(StrEnum):
     NEEDS_HUMAN = "needs_human"
     OUTSIDE_WORK_AREA = "outside_work_area"
     TESTS_CHANGED = "tests_changed"
+    ENVIRONMENT_CHANGED = "environment_changed"
+    SIGNS_FOUND = "signs_found"
+    RUN_NOT_TRUSTED = "run_not_trusted"
+    RUN_FLAKY = "run_flaky"
+    EVIDENCE_WEAK = "evidence_weak"
+    PROGRAM_MISSING = "program_missing"
+    JUDGE_UNREACHABLE = "judge_unreachable"
+    MACHINE_OVERLOADED = "machine_overloaded"
     SCORE_TOO_LOW = "score_too_low"
     GATE_ERROR = "gate_error"
 
@@ -158,7 +166,9 @@ GATE_REASONS: dict[GateCode, Reason] = {
         "Update donewhen. Don't restore or edit the file.",
     ),
     GateCode.NEEDS_HUMAN: Reason(
-        "The judge's votes on a criterion disagree, so a person has to decide. The agent may stop until then.",
+        "A judge can't decide a criterion: its votes disagree, it did not see all of the work, it reads the text "
+        "differently from a person, or the work may not be sent to its model. So a person has to decide. The agent may "
+        "stop until then.",
         "Have a person review it: donewhen review",
     ),
     GateCode.OUTSIDE_WORK_AREA: Reason(
@@ -170,6 +180,48 @@ GATE_REASONS: dict[GateCode, Reason] = {
         "A check passes only with the changed tests and not with the agreed ones, so a person has to accept them. The "
         "agent may stop until then.",
         "Have a person review them: donewhen review. Or make the work pass the agreed tests, too.",
+    ),
+    GateCode.ENVIRONMENT_CHANGED: Reason(
+        "A check passes, but with programs or packages that nobody has accepted, or kept apart less than was accepted. "
+        "The agent may stop until a person has decided.",
+        "Have a person look at the differences and accept them: donewhen agree --env. Or undo them.",
+    ),
+    GateCode.SIGNS_FOUND: Reason(
+        "A check passes, but changed lines of the work reach for what tests it, silence a tool of the checks, or have "
+        "the results that visible tests expect. So a person has to look at them. The agent may stop until then.",
+        "Have a person review the lines: donewhen review. Or change them.",
+    ),
+    GateCode.RUN_NOT_TRUSTED: Reason(
+        "A test run says that it passed, but it can't be relied on: a test that must fail passed in it, or its report "
+        "does not agree with what was seen while it ran. So it is no evidence.",
+        "Remove what changes the test framework, its report or the end of the process from the work: donewhen why JOB",
+    ),
+    GateCode.RUN_FLAKY: Reason(
+        "A check failed, and then passed on the same files, so its result depends on something else. A person has to "
+        "decide; the agent may stop until then.",
+        "Make the check or the work deterministic, or have a person review it: donewhen review",
+    ),
+    GateCode.EVIDENCE_WEAK: Reason(
+        "A criterion is met, but the evidence is weaker than the contract asks for: with `needs` in the plan, or by "
+        "the stakes of the job. The agent may stop until a person has decided.",
+        "Make the evidence stronger, or have a person accept it: donewhen sign-off JOB --criterion ID. See what would "
+        "help: donewhen why JOB",
+    ),
+    GateCode.PROGRAM_MISSING: Reason(
+        "A check can't run, because a program is not installed on this machine. That says nothing about the work, so "
+        "no iteration is counted.",
+        "Install the program, and complete the job again. If that can't be done here: donewhen block JOB",
+    ),
+    GateCode.JUDGE_UNREACHABLE: Reason(
+        "A judge was not asked, because its model can't be opened or does not answer. That says nothing about the "
+        "work, so no iteration is counted.",
+        "Check the model's address, key and network, and complete the job again. If that can't be done here: "
+        "donewhen block JOB",
+    ),
+    GateCode.MACHINE_OVERLOADED: Reason(
+        "A check ran out of time while the machine was suspended, or while other programs had its processors. That "
+        "says nothing about the work, so no iteration is counted.",
+        "Complete the job again when the machine has time.",
     ),
     GateCode.SCORE_TOO_LOW: Reason(
         "The score is below the agreed target.", "See what is missing: donewhen reward JOB --explain"

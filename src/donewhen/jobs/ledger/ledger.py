@@ -16,7 +16,7 @@ import msgspec
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.files import TooLargeError, fsync_folder, read_limited
+from donewhen.foundation.files import TooLargeError, fsync_folder, open_regular, read_stream
 from donewhen.foundation.locks import locked
 from donewhen.foundation.size_limits import LEDGER_CHAIN
 from donewhen.jobs.ledger.entries import (
@@ -45,6 +45,29 @@ class LedgerError(DonewhenError):
     code = "ledger"
 
 
+def irregular_chain(path: Path) -> LedgerError:
+    """The error for a chain that is a link, a folder, a pipe or a device."""
+    return LedgerError(
+        "The chain is not a regular file, so it was not read.",
+        where=str(path),
+        next_step="Remove it, and restore the file from version control.",
+    )
+
+
+def open_chain(path: Path | str, flags: int) -> int:
+    """The descriptor of a chain's file. Raise OSError at once if that is no regular file."""
+    return open_regular(path, flags | os.O_NOFOLLOW)
+
+
+def _read_chain(path: Path) -> bytes:
+    descriptor = open_chain(path, os.O_RDONLY)
+    try:
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return read_stream(file, LEDGER_CHAIN, path)
+    finally:
+        os.close(descriptor)
+
+
 class OpenChains:
     """The files of chains that are kept open, so that an operation which uses one several times opens it once."""
 
@@ -56,7 +79,7 @@ class OpenChains:
         known = self._descriptors.get(path)
         if known is not None and _is_same_file(known, path):
             return known
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o644)
+        descriptor = open_chain(path, os.O_RDWR | flags)
         self._close(path)
         self._descriptors[path] = descriptor
         return descriptor
@@ -127,7 +150,7 @@ class Ledger:
         """Read and verify a chain."""
         path = self.path_of(chain)
         try:
-            content = read_limited(path, LEDGER_CHAIN) if self._files is None else self._files.read(path)
+            content = _read_chain(path) if self._files is None else self._files.read(path)
         except FileNotFoundError:
             return Chain((), ())
         return _VERIFIED.verify(path, chain, content)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from donewhen.foundation.errors import UsageError
@@ -28,6 +29,10 @@ _WORDS = (
     "pepper", "pine", "plum", "quartz", "raven", "river", "saddle", "sage", "shell", "silver", "slate", "spruce",
     "stone", "sugar", "tiger", "timber", "tulip", "velvet", "violet", "walnut", "willow", "winter",
 )  # fmt: skip
+
+
+def _ignore(_: str) -> None:
+    """Report nothing."""
 
 
 def why_no_person(nobody: str = "nobody is at a terminal") -> str | None:
@@ -62,9 +67,59 @@ def approve_as_ci() -> Approval:
     return Approval(Actor(os.environ.get("GITHUB_ACTOR") or "ci", "ci"))
 
 
-def approve_with_key(path: Path, passphrase: str) -> Approval:
-    """The approval of whoever has this key and its passphrase."""
-    from donewhen.jobs.ledger.signing import open_key
+def approve_with_key(
+    path: Path,
+    passphrase: str | Callable[[], str],
+    *,
+    variable: str | None = None,
+    on_agent: Callable[[str], None] = _ignore,
+) -> Approval:
+    """The approval of whoever has this key and its passphrase.
 
-    public, sign = open_key(path, passphrase)
-    return Approval(Actor(public.partition(":")[2][:12], "key"), public, sign)
+    A key that an agent's process can use without a person proves none: without a passphrase, in an SSH agent, or with
+    its passphrase in the ``variable`` of a process that an agent has started. In CI, it is CI's approval; elsewhere
+    ``on_agent`` gets the reason, and the approval is an agent's.
+    """
+    key = _signing_key(path, passphrase if callable(passphrase) else lambda: passphrase)
+    agent = detected_agent()
+    unproved = key.unproved
+    if unproved is None and key.asked and variable is not None and agent is not None:
+        unproved = f"the passphrase of the key is in {variable}, where an agent can read it ({agent})"
+    if unproved is None:
+        return Approval(Actor(key.name, "key"), key.public, key.sign)
+    if is_ci() and agent is None:
+        return Approval(Actor(key.name, "ci"), key.public, key.sign, unproved)
+    on_agent(unproved)
+    return Approval(unproved_actor(), why=unproved)
+
+
+@dataclass(frozen=True)
+class _SigningKey:
+    """A key of either kind. ``asked``: its passphrase was needed."""
+
+    name: str
+    public: str
+    sign: Callable[[bytes], str]
+    unproved: str | None
+    asked: bool
+
+
+def _signing_key(path: Path, passphrase: Callable[[], str]) -> _SigningKey:
+    from donewhen.jobs.ledger.signing import has_passphrase, open_key
+    from donewhen.jobs.ledger.ssh_signing import is_ssh_key_file, open_ssh_key
+
+    if is_ssh_key_file(path):
+        asked: list[str] = []
+
+        def ask() -> str:
+            asked.append(passphrase())
+            return asked[0]
+
+        key = open_ssh_key(path, ask)
+        return _SigningKey(key.public.name, key.public.text, key.sign, key.unproved, bool(asked) and not key.touched)
+    protected = has_passphrase(path)
+    public, sign = open_key(path, passphrase() if protected else None)
+    unproved = (
+        None if protected else "the key has no passphrase, so every process that can read its file can sign with it"
+    )
+    return _SigningKey(public.partition(":")[2][:12], public, sign, unproved, protected)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.errors import DonewhenError, ExitCode, MissingExtraError
-from donewhen.foundation.files import read_limited, read_stream
+from donewhen.foundation.files import read_given, read_limited, read_stream
 from donewhen.foundation.size_limits import KEY
 
 if TYPE_CHECKING:
@@ -50,8 +50,16 @@ def create_key_file(path: Path, passphrase: str) -> str:
     return _public_key_of(key)
 
 
-def open_key(path: Path, passphrase: str) -> tuple[str, Callable[[bytes], str]]:
-    """Return the public key of a key file, and a function that signs with it."""
+def has_passphrase(path: Path) -> bool:
+    """Whether a key file is encrypted. What is no regular file counts as encrypted: a pipe can be read only once."""
+    try:
+        return b"-----BEGIN PRIVATE KEY-----" not in read_limited(path, KEY)
+    except OSError:
+        return True
+
+
+def open_key(path: Path, passphrase: str | None) -> tuple[str, Callable[[bytes], str]]:
+    """Return the public key of a key file, and a function that signs with it. None is for a key without passphrase."""
     key = _load_private_key(path, passphrase)
     return _public_key_of(key), lambda subject: base64.b64encode(key.sign(subject)).decode()
 
@@ -118,12 +126,20 @@ def _public_bytes(public: str) -> bytes:
     return raw
 
 
-def _load_private_key(path: Path, passphrase: str) -> Ed25519PrivateKey:
+def _load_private_key(path: Path, passphrase: str | None) -> Ed25519PrivateKey:
     serialization, ed25519 = _import_cryptography()
     try:
-        key = serialization.load_pem_private_key(read_limited(path, KEY), passphrase.encode())
+        content = read_given(path, KEY)
     except OSError as error:
         raise SigningError(f"The key can't be read: {error.strerror}.", where=str(path)) from error
+    if content.startswith(b"-----BEGIN OPENSSH PRIVATE KEY-----"):
+        raise SigningError(
+            "An SSH key can approve, but it can't sign this.",
+            where=str(path),
+            next_step="Make one of donewhen's own: donewhen key new FILE",
+        )
+    try:
+        key = serialization.load_pem_private_key(content, None if passphrase is None else passphrase.encode())
     except (ValueError, TypeError) as error:
         raise SigningError("Wrong passphrase, or the file is not a private key.", where=str(path)) from error
     if not isinstance(key, ed25519.Ed25519PrivateKey):

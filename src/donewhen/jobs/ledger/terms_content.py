@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from donewhen.jobs.ledger.evidence_levels import NeededLevel
 from donewhen.jobs.ledger.versions import refuse_newer
 
 JOB_TERMS = "donewhen/job-contract/v1"
@@ -20,6 +21,7 @@ PROJECT_TERMS = "donewhen/project-contract/v1"
 
 Stakes = Literal["low", "normal", "high", "critical"]
 TruthMode = Literal["strict", "off"]
+Network = Literal["own", "host"]
 SettingValue: TypeAlias = bool | int | float | str | tuple[str, ...]
 MissionValue: TypeAlias = str | int | float | tuple[str, ...] | dict[str, Any]
 
@@ -29,7 +31,7 @@ class _Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class JobTerms(_Terms, frozen=True, kw_only=True, tag_field="schema", tag=JOB_TERMS):
-    """The terms of a job. The last four were added later; a job may have been agreed without them."""
+    """The terms of a job. The last six were added later; a job may have been agreed without them."""
 
     job: str
     criteria: tuple[str, ...]
@@ -52,6 +54,10 @@ class JobTerms(_Terms, frozen=True, kw_only=True, tag_field="schema", tag=JOB_TE
     present: tuple[str, ...] | UnsetType = UNSET
     prepare: tuple[str, ...] | UnsetType = UNSET
     tests_may_change: tuple[str, ...] | UnsetType = UNSET
+    network: Literal["host"] | UnsetType = UNSET
+    """Only of jobs whose checks have the network of the machine."""
+    needs: dict[str, NeededLevel] | UnsetType = UNSET
+    """How strong the evidence for criteria has to be, by criterion; only of those that say it."""
 
 
 class BaselineTerms(_Terms, frozen=True, kw_only=True):
@@ -91,7 +97,7 @@ class MissionTerms(_Terms, frozen=True, kw_only=True):
 
 
 class ProjectTerms(_Terms, frozen=True, kw_only=True, tag_field="schema", tag=PROJECT_TERMS):
-    """The terms of a project. The last three were added later; a project may have been agreed without them."""
+    """The terms of a project. The last four were added later; a project may have been agreed without them."""
 
     project: str
     criteria: tuple[str, ...]
@@ -102,6 +108,7 @@ class ProjectTerms(_Terms, frozen=True, kw_only=True, tag_field="schema", tag=PR
     hooks_switched_off: bool | UnsetType = UNSET
     github: MirrorTerms | UnsetType = UNSET
     missions: dict[str, MissionTerms] | UnsetType = UNSET
+    needs: dict[str, NeededLevel] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         for name, value in self.settings.items():
@@ -128,11 +135,12 @@ class DecidedTerms(_Terms, frozen=True, kw_only=True):
 
 
 SETTING_TYPES: Mapping[str, tuple[type, ...]] = {
-    **dict.fromkeys(("files", "commands", "pass_env", "from_base", "keys"), (tuple,)),
+    **dict.fromkeys(("files", "commands", "pass_env", "from_base", "keys", "ssh", "signs_allowed"), (tuple,)),
     **dict.fromkeys(("jobs", "trial_accepts", "ci"), (bool,)),
     **dict.fromkeys(("max_stalled", "max_attempts"), (int,)),
     **dict.fromkeys(("timeout", "command_timeout", "check_timeout"), (int, float)),
-    **dict.fromkeys(("run", "baseline", "missions", "api_url", "base"), (str,)),
+    "time": (str, int, float),
+    **dict.fromkeys(("run", "baseline", "missions", "api_url", "base", "isolation"), (str,)),
 }
 """The types of the settings, by the last part of their names."""
 _NAMES: Mapping[type, str] = {bool: "bool", int: "int", float: "float", str: "str", tuple: "array"}

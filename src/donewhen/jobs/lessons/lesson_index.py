@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from donewhen.foundation.canonical import digest
+from donewhen.foundation.files import opened
 from donewhen.jobs.lessons.lesson_file import lessons_path, parse_lessons_cached, raw_lessons
 from donewhen.jobs.lessons.pending_lesson import lessons_lock
 from donewhen.jobs.plan.workspace import Workspace, WorkspaceError
@@ -29,7 +30,7 @@ def refresh_lesson_index(workspace: Workspace) -> None:
 
 def _is_current(workspace: Workspace, raw: bytes) -> bool:
     try:
-        with _index_path(workspace).open("rb") as file:
+        with opened(_index_path(workspace)) as file:
             source = _SOURCE.search(file.read(_HEAD_BYTES))
     except OSError:
         return False

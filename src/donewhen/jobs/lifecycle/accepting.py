@@ -5,19 +5,25 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+import msgspec
 
 from donewhen.foundation.plain_text import one_line, shorten
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.decisions import DecisionRecord
+from donewhen.jobs.evidence.environment import EnvironmentNow, environment_now
 from donewhen.jobs.gates.changes_for_person import AcceptedKind as AcceptedKind
 from donewhen.jobs.gates.changes_for_person import changes_of
 from donewhen.jobs.ledger.approval import Approval, is_approval
+from donewhen.jobs.ledger.entry_content import AgreedEnvironment
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.writing import operation, writing
+from donewhen.jobs.room.agreed_tree import place_of
 from donewhen.jobs.room.reading import RoomReading, read_rooms
 from donewhen.jobs.room.room_plan import Change
+from donewhen.jobs.room.surroundings import current_places, surroundings_of
 
 _MAX_BYTES = 1 << 20
 _MAX_LINES = 2000
@@ -60,12 +66,40 @@ def accept_changes(
     return _decide(workspace, job, "accept_changes", changes, reason, approval)
 
 
+def note_for_ci(workspace: Workspace, job: str, kinds: Sequence[AcceptedKind], approval: Approval) -> str | None:
+    """What is missing before CI counts an acceptance; None if nothing is."""
+    if approval.by.kind == "key" or not place_of(workspace).has_git:
+        return None
+    options = " and ".join(f"donewhen agree {job} --{kind} --key FILE" for kind in kinds)
+    return f"In CI it does not count yet: merge this agreement to the base branch first, or sign it: {options}"
+
+
 def refuse_changes(
     workspace: Workspace, job: Job, changes: OpenChanges, reason: str, approval: Approval
 ) -> DecisionRecord:
     """Record that these contents are refused: checks that need them fail until the contents change, or a person accepts
     them. By an agent, it has no effect."""
     return _decide(workspace, job, "refuse_changes", changes, reason, approval)
+
+
+def environment_differences(workspace: Workspace, job: Job) -> EnvironmentNow | None:
+    """The programs and packages that the checks of a job find here, and how they differ from what was accepted; None if
+    the job's agreement says nothing about them."""
+    with read_rooms(workspace, job) as reading:
+        if reading is None or reading.basis.environment is None:
+            return None
+        network = reading.basis.environment.network
+        places = msgspec.structs.replace(current_places(workspace), network=network)
+        return environment_now(workspace, reading, surroundings_of(workspace, places))
+
+
+def accept_environment(
+    workspace: Workspace, job: Job, environment: AgreedEnvironment, reason: str, approval: Approval
+) -> DecisionRecord:
+    """Record that these programs and packages are accepted on this machine. By an agent, it has no effect."""
+    value = msgspec.to_builtins(environment)
+    data = {"decision": "accept_environment", "reason": reason.strip(), "value": value}
+    return _record(workspace, job, data, approval)
 
 
 def _decide(
@@ -81,6 +115,10 @@ def _decide(
         "reason": reason.strip(),
         "value": {"what": changes.what, "files": dict(changes.files)},
     }
+    return _record(workspace, job, data, approval)
+
+
+def _record(workspace: Workspace, job: Job, data: Mapping[str, Any], approval: Approval) -> DecisionRecord:
     with operation(workspace), writing(workspace, job.path, job.id) as plan:
         policy = approval_policy(plan.snapshot)
         entry = plan.append("decided", data, approval)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from donewhen.foundation.caller_variables import CALLER_VARIABLES
 from donewhen.foundation.process import CommandResult, run_command
+from donewhen.jobs.evidence.probing import Probing
 from donewhen.jobs.gates.job_view import view_job
 from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.ledger.entry_content import Refused
 from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.promise import Promise, promise_of
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
-LoopEnding = Literal["done", "blocked", "waiting", "out_of_budget", "not_started", "turns_spent", "time_spent"]
+_MAX_HINDERED = 2
+"""Number of attempts in a row that the machine kept from being checked, after which the loop ends."""
+LoopEnding = Literal[
+    "done", "blocked", "waiting", "out_of_budget", "not_started", "turns_spent", "time_spent", "hindered"
+]
 
 
 class LoopTurn(NamedTuple):
@@ -54,7 +60,7 @@ def run_agent_loop(
     *,
     limits: LoopLimits = LoopLimits(),  # noqa: B008 - immutable
     on_progress: Callable[[LoopTurn], object] = lambda _: None,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str] = CALLER_VARIABLES,
 ) -> LoopResult:
     """Run ``argv`` until the job is done, blocked, waiting, or out of attempts. Earlier attempts count.
 
@@ -68,6 +74,7 @@ def run_agent_loop(
         if not start.started:
             return LoopResult("not_started", 0, why=f"{start.reasons[0].message} Next: {start.next}")
     refusal = ""
+    hindered = 0
     for number in range(1, limits.turns + 1):
         stop = reason_to_stop(workspace, workspace.job_at(job.path))
         if stop is not None:
@@ -82,11 +89,15 @@ def run_agent_loop(
         stop = reason_to_stop(workspace, workspace.job_at(job.path))
         if stop is not None:
             return stop._replace(turns=number)
-        result = complete(workspace, job.id, by)
+        result = complete(workspace, job.id, by, probing=Probing())
         on_progress(LoopTurn(number, agent, result))
         if result.promise is not None:
             return LoopResult("done", number, result.promise, cascade=result.cascade)
         refusal = "\n".join(_refusal_lines(result))
+        # Such a refusal costs no iteration, so the budget would never end this, and no turn of an agent changes it.
+        hindered = hindered + 1 if _is_hindered(result) else 0
+        if hindered == _MAX_HINDERED and result.evaluation is not None:
+            return LoopResult("hindered", number, why=result.evaluation.truth.reasons[0].message)
     stop = reason_to_stop(workspace, workspace.job_at(job.path))
     return LoopResult("turns_spent", limits.turns) if stop is None else stop._replace(turns=limits.turns)
 
@@ -120,6 +131,11 @@ def prompt_for(workspace: Workspace, job: Job, refusal: str) -> str:
         f"Run its checks with: donewhen run {job.id}. If you can't go on: donewhen block {job.id} --reason …, "
         f"or ask: donewhen ask {job.id} --question … If a refusal is wrong: donewhen dispute {job.id} --reason …\n"
     )
+
+
+def _is_hindered(result: Completion) -> bool:
+    """Whether only the machine was in the way."""
+    return isinstance(result.entry.content, Refused) and result.entry.content.hindered
 
 
 def _refusal_lines(result: Completion) -> Iterator[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -13,13 +14,14 @@ from donewhen.foundation.git import filter_commands, git
 from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.contract.terms import job_terms, project_terms
 from donewhen.jobs.evidence.baselines import recorded_baseline
+from donewhen.jobs.evidence.bytecode import compiled_sources
 from donewhen.jobs.evidence.commands import evidence_name, reports_tests
-from donewhen.jobs.evidence.conditions import command_environment
+from donewhen.jobs.evidence.environment import EnvironmentHere, environment_to_agree
 from donewhen.jobs.evidence.requirements import requirements_of
-from donewhen.jobs.evidence.room_session import room_session
+from donewhen.jobs.evidence.room_session import RoomSession, room_session
 from donewhen.jobs.evidence.store import evidence_store
 from donewhen.jobs.evidence.tree_diff import resolve_commit
-from donewhen.jobs.ledger.entry_content import AgreedBaseline, AgreedTree
+from donewhen.jobs.ledger.entry_content import AgreedBaseline, AgreedEnvironment, AgreedTree
 from donewhen.jobs.lifecycle.overlapping import open_jobs
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -28,9 +30,9 @@ from donewhen.jobs.room.attributes import named_filters
 from donewhen.jobs.room.basis import RoomBasis, area_of_job, basis_for
 from donewhen.jobs.room.disk_tree import read_disk
 from donewhen.jobs.room.done_work import files_of_done_jobs
-from donewhen.jobs.room.judging_names import is_settings, is_test
 from donewhen.jobs.room.names import matches_pattern
 from donewhen.jobs.room.reading import RoomReading, read_rooms
+from donewhen.jobs.room.surroundings import Surroundings, current_places, surroundings_in, surroundings_of
 from donewhen.jobs.room.upstream import upstream_of
 
 
@@ -53,13 +55,18 @@ class AgreedNow:
     """New files outside the area that were never committed and judge nothing: they are not part of it either."""
     notes: tuple[str, ...] = ()
     """Why some files can't be compared with the commit."""
+    environment: AgreedEnvironment | None = None
+    """The programs and packages that the checks find here."""
 
 
 def agreed_now(workspace: Workspace, job: Job) -> AgreedNow:
     """The files as they are now, for an agreement about a job, or about the project."""
     place = place_of(workspace)
     if not place.has_git:
-        return AgreedNow(_stored_tree(workspace, place))
+        tree = _stored_tree(workspace, place)
+        with read_rooms(workspace, job, basis=_basis(workspace, job, tree)) as reading:
+            here = None if reading is None else _environment(workspace, job, reading)
+        return AgreedNow(tree) if here is None else _with_environment(AgreedNow(tree), here)
     commit = resolve_commit(place.top) or ""
     tree = AgreedTree(commit=commit, upstream=upstream_of(place.top))
     with agreed_files(workspace, tree, job) as agreed:
@@ -91,16 +98,25 @@ def agreed_now(workspace: Workspace, job: Job) -> AgreedNow:
             for name in reading.agreed.files
             if name in reading.judges.named and reading.area.has(name) and not reading.is_writable(name)
         ]
-        ahead = _ahead_of_server(reading, tree) if tree.upstream is not None else ()
-    return AgreedNow(
-        tree, tuple(begun), tuple(uncommitted), tuple(ahead), tuple(judged), tuple(others), tuple(untracked), notes
+        ahead = _ahead_of_server(workspace, job, reading, tree) if tree.upstream is not None else ()
+        here = _environment(workspace, job, reading)
+    now = AgreedNow(
+        tree,
+        tuple(begun),
+        tuple(uncommitted),
+        tuple(ahead),
+        tuple(judged),
+        tuple(others),
+        tuple(untracked),
+        notes,
     )
+    return _with_environment(now, here)
 
 
 def agreed_baselines(
     workspace: Workspace,
     job: Job,
-    tree: AgreedTree,
+    now: AgreedNow,
     *,
     known: dict[str, AgreedBaseline],
     on_progress: Callable[[str], None] = lambda _: None,
@@ -114,26 +130,49 @@ def agreed_baselines(
     }
     missing = {name: argv for name, argv in commands.items() if name not in known}
     if missing:
-        with room_session(workspace, job, basis=_basis(workspace, job, tree)) as session:
+        basis = _basis(workspace, job, now.tree, now.environment)
+        with room_session(workspace, job, basis=basis) as session:
             for name, argv in missing.items():
                 on_progress(name)
                 try:
                     if session is None:  # pragma: no cover - a basis was given
                         continue
-                    run = session.run_agreed(
-                        argv, command_environment(workspace), workspace.settings().jobs.command_timeout
-                    )
-                    raise_if_cancelled()
-                    known[name] = recorded_baseline(evidence_store(workspace), run, argv, session.reading.agreed.files)
+                    around = surroundings_in(workspace, basis)
+                    known[name] = _baseline(workspace, session, argv, around)
                 except (CommandNotRunnableError, DonewhenError) as error:
                     known[name] = AgreedBaseline(why=error.message)
     return {name: known[name] for name in commands if name in known}
 
 
-def _basis(workspace: Workspace, job: Job, tree: AgreedTree) -> RoomBasis:
+def _baseline(
+    workspace: Workspace, session: RoomSession, argv: Sequence[str], surroundings: Surroundings
+) -> AgreedBaseline:
+    """The tests that a command runs in the agreed tree, and the installed modules that it has to compile for that."""
+    sources: set[str] = set()
+    around = replace(surroundings, on_bytecode=lambda cache: sources.update(compiled_sources(cache, session.reading)))
+    run = session.run_agreed(argv, around, workspace.settings().jobs.command_timeout)
+    raise_if_cancelled()
+    found = recorded_baseline(evidence_store(workspace), run, argv, session.reading.agreed.files)
+    with suppress(CommandNotRunnableError, DonewhenError):
+        # Without them, each check takes longer.
+        compiled = session.compile_installed(argv, sorted(sources), surroundings)
+        return msgspec.structs.replace(found, compiled=compiled)
+    return found
+
+
+def _with_environment(now: AgreedNow, here: EnvironmentHere) -> AgreedNow:
+    return replace(now, environment=here.places)
+
+
+def _environment(workspace: Workspace, job: Job, reading: RoomReading) -> EnvironmentHere:
+    places = msgspec.structs.replace(current_places(workspace), network=job.network)
+    return environment_to_agree(workspace, reading, surroundings_of(workspace, places))
+
+
+def _basis(workspace: Workspace, job: Job, tree: AgreedTree, environment: AgreedEnvironment | None = None) -> RoomBasis:
     whole = job.path == workspace.project_file
     terms = project_terms(workspace.project(), workspace.settings()) if whole else job_terms(job)
-    return basis_for(workspace, job, tree, terms, {})
+    return basis_for(workspace, job, tree, terms, {}, environment)
 
 
 def _stored_tree(workspace: Workspace, place: Place) -> AgreedTree:
@@ -150,12 +189,14 @@ def _present(reading: RoomReading) -> dict[str, str | None]:
     }
 
 
-def _ahead_of_server(reading: RoomReading, tree: AgreedTree) -> Sequence[str]:
-    """The committed files outside the area that the server's branch does not have like this."""
+def _ahead_of_server(workspace: Workspace, job: Job, reading: RoomReading, tree: AgreedTree) -> Sequence[str]:
+    """The committed files outside the area that the server's branch does not have like this, also those that it has
+    and the commit has not."""
     top = reading.agreed.place.top
     branch = tree.upstream.branch if tree.upstream is not None else ""
     ref = git(top, "rev-parse", "--verify", "--quiet", f"refs/remotes/origin/{branch}^{{commit}}")
     listed = git(top, "diff", "--name-only", "-z", "--no-renames", ref.decode().strip(), "HEAD") if ref else None
     names = [name for name in (listed or b"").decode("utf-8", "surrogateescape").split("\0") if name]
-    outside = [name for name in names if name in reading.agreed.files and not reading.area.has(name)]
-    return sorted(outside, key=lambda name: (not (is_settings(name) or is_test(name)), name))
+    is_record = reading.agreed.place.record_of_others(workspace, job)
+    outside = [name for name in names if not is_record(name) and not reading.area.has(name)]
+    return sorted(outside, key=lambda name: (not reading.judges.judges(name), name))

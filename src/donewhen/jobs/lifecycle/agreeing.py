@@ -10,17 +10,22 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import join_limited
 from donewhen.jobs.contract.agreeing import AgreementProposal, agree, agreement_proposals
 from donewhen.jobs.contract.agreement import AgreementProblem, approval_policy, current_seal
+from donewhen.jobs.evidence.environment import listing_once
 from donewhen.jobs.evidence.records import UnusableRecord, read_outcomes
 from donewhen.jobs.evidence.requirements import requirements_of
 from donewhen.jobs.evidence.store import evidence_store
+from donewhen.jobs.evidence.test_ids import with_older_ids
 from donewhen.jobs.evidence.two_runs import compare_outcomes
+from donewhen.jobs.gates.weighing import default_need_from_now
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import Agreed, AgreedBaseline, AgreedTree
+from donewhen.jobs.ledger.evidence_levels import NeededLevel
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.lifecycle.agreed_now import AgreedNow, agreed_baselines, agreed_now
-from donewhen.jobs.lifecycle.project_criteria import project_as_job
+from donewhen.jobs.lifecycle.reachable_levels import unreachable_levels
 from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.project_job import project_as_job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.writing import writing
@@ -45,6 +50,19 @@ class FullProposal:
     def unknown_tests(self) -> dict[str, str]:
         """The commands whose tests could not be run in the agreed tree, and why."""
         return {name: baseline.why for name, baseline in self.baselines.items() if baseline.why}
+
+    @property
+    def needed_by_stakes(self) -> NeededLevel | None:
+        """How strong the evidence for every criterion has to be, by the stakes of the job."""
+        return default_need_from_now(self.terms.plan) if isinstance(self.terms.plan, Job) else None
+
+    @property
+    def unreachable(self) -> tuple[str, ...]:
+        """Which criteria need evidence that their checks can't give here."""
+        plan = self.terms.plan
+        if not isinstance(plan, Job):
+            return ()
+        return tuple(unreachable_levels(plan, self.baselines, self.now.environment))
 
 
 def lacks_work_area(workspace: Workspace, job: Job) -> bool:
@@ -99,13 +117,22 @@ def full_proposals(
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[FullProposal, ...]:
     """Find out what else would be agreed to. With ``baselines``, each command that reports tests is run once."""
-    full: list[FullProposal] = []
+    with listing_once():
+        return tuple(_full_proposals(workspace, proposals, baselines, on_progress))
+
+
+def _full_proposals(
+    workspace: Workspace,
+    proposals: Sequence[AgreementProposal],
+    baselines: bool,
+    on_progress: Callable[[str], None],
+) -> Iterator[FullProposal]:
     # By the files that the tests are run on: jobs that are agreed together share them.
     known: dict[str, dict[str, AgreedBaseline]] = {}
     for proposal in proposals:
         job = proposal.plan if isinstance(proposal.plan, Job) else project_as_job(proposal.plan)
         if job is None:
-            full.append(FullProposal(proposal, AgreedNow(AgreedTree())))
+            yield FullProposal(proposal, AgreedNow(AgreedTree()))
             continue
         now = agreed_now(workspace, job)
         if not isinstance(proposal.plan, Job):
@@ -114,10 +141,9 @@ def full_proposals(
         found = FullProposal(proposal, now)
         if baselines and not now.uncommitted and isinstance(proposal.plan, Job):
             shared = known.setdefault(now.tree.commit or now.tree.list or "", {})
-            tests = agreed_baselines(workspace, job, now.tree, known=shared, on_progress=on_progress)
+            tests = agreed_baselines(workspace, job, now, known=shared, on_progress=on_progress)
             found = replace(found, baselines=tests, lost_tests=dict(_lost_tests(workspace, proposal, tests)))
-        full.append(found)
-    return tuple(full)
+        yield found
 
 
 def _lost_tests(
@@ -131,7 +157,7 @@ def _lost_tests(
         if name in before and before[name].outcomes and baseline.outcomes:
             old, new = read_outcomes(store, before[name].outcomes), read_outcomes(store, baseline.outcomes)
             if not isinstance(old, UnusableRecord) and not isinstance(new, UnusableRecord):
-                loss = compare_outcomes(old, new)
+                loss = compare_outcomes(old, with_older_ids(new, old))
                 if loss:
                     yield name, (*loss.lost, *loss.skipped)
 
@@ -151,7 +177,15 @@ def agree_fully(workspace: Workspace, proposal: FullProposal, approval: Approval
         write_work_area(workspace, proposal.terms.plan)
     tree = proposal.now.tree
     found = tree if tree.commit is not None or tree.list is not None else None
-    return agree(workspace, proposal.terms, approval, notes=notes, tree=found, baselines=proposal.baselines)
+    return agree(
+        workspace,
+        proposal.terms,
+        approval,
+        notes=notes,
+        tree=found,
+        baselines=proposal.baselines,
+        environment=proposal.now.environment,
+    )
 
 
 def agree_to(

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from donewhen.jobs.board.job_state import JobState
+from donewhen.foundation.plain_text import join_limited
+from donewhen.jobs.board.job_state import JobState, is_hindered_by_machine
 from donewhen.jobs.board.validity import ValidityChecker
 from donewhen.jobs.board.views import open_jobs_on_dashboard, update_stale_views
 from donewhen.jobs.contract.agreeing import seal_tightened_job, seal_tightened_terms
 from donewhen.jobs.contract.agreement import Agreement, approval_policy, project_agreement
 from donewhen.jobs.contract.inputs import declared_manifest, output_manifest, upstream_manifest
 from donewhen.jobs.evidence.conditions import room_facts
+from donewhen.jobs.evidence.probing import Probing
 from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.gates.evaluation import Evaluation, evaluate
-from donewhen.jobs.gates.evidence_status import CHANGED_MEANWHILE, collect_evidence
+from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.gates.facts import Facts, facts_of
 from donewhen.jobs.gates.job_view import completion_in, plan_note, state_of, why_no_longer_true
+from donewhen.jobs.gates.shown_strength import recorded_strength
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.entries import Actor, Entry
-from donewhen.jobs.ledger.entry_content import CommandRun, Completed, Files, JudgeRun, Overridden, Ran
+from donewhen.jobs.ledger.entry_content import CommandRun, Completed, Files, JudgeRun, Overridden, Ran, RecordedStrength
+from donewhen.jobs.ledger.gate_program import this_gate
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.lessons.lesson_recording import finish_interrupted_capture_if_possible
 from donewhen.jobs.lifecycle.invalidation import InvalidatedJob, invalidate_jobs
@@ -37,6 +42,7 @@ from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.snapshot import Snapshot, snapshot_of
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.gone_back import lost_chains, require_no_step_back
 from donewhen.jobs.record.history import History, history_of
 from donewhen.jobs.record.parents import (
     chains_without_plan,
@@ -47,9 +53,10 @@ from donewhen.jobs.record.parents import (
 from donewhen.jobs.record.projection import mismatches, rework_fields
 from donewhen.jobs.record.writing import Writing, operation, writing
 from donewhen.jobs.room.basis import basis_of
+from donewhen.jobs.room.blobs import ChangedContentError
 
 _NOT_ABOUT_WORK = frozenset({GateCode.BUDGET_EXCEEDED, GateCode.RECORD_BROKEN, GateCode.OTHER_VERSION})
-_MAX_TRIES = 2
+_MAX_TRIES = 3
 _DONE = JobState("done", None, "donewhen ready")
 
 
@@ -75,44 +82,58 @@ class Completion(NamedTuple):
     def done(self) -> bool:
         return self.promise is not None
 
+    @property
+    def strength(self) -> Mapping[str, RecordedStrength]:
+        """How strong the evidence for each criterion was, if the job is done."""
+        content = self.entry.content
+        return content.strength if isinstance(content, Completed) else {}
+
 
 def complete(
-    workspace: Workspace, name: str, by: Actor, *, on_progress: Callable[[Requirement], None] = lambda _: None
+    workspace: Workspace,
+    name: str,
+    by: Actor,
+    *,
+    on_progress: Callable[[Requirement], None] = lambda _: None,
+    probing: Probing | None = None,
 ) -> Completion:
     """Complete a job: collect the evidence, evaluate every gate, and if all pass, write `done` and issue the promise.
+
+    With ``probing``, tests that have passed are probed first, which says how much they are worth.
 
     A refusal is recorded and counts as an iteration; a job that has no iterations left becomes blocked.
     """
     with operation(workspace, create=True):
         finish_interrupted_capture_if_possible(workspace)
-        return _complete(workspace, name, by, on_progress)
+        return _complete(workspace, name, by, on_progress, probing)
 
 
-def _complete(workspace: Workspace, name: str, by: Actor, on_progress: Callable[[Requirement], None]) -> Completion:
+def _complete(
+    workspace: Workspace,
+    name: str,
+    by: Actor,
+    on_progress: Callable[[Requirement], None],
+    probing: Probing | None,
+) -> Completion:
     before = snapshot_of(workspace)
     job = before.job(name)
     earlier = valid_completion(before, job)
+    # Before anything is run or written: an entry after an older one would be in the way of bringing the others back.
+    require_no_step_back(before, job.id, lost_only=earlier is not None)
+    require_no_step_back(before, before.project().id, lost_only=True)
     if earlier is not None:
         return _repeat_completion(before, job, earlier, by, on_progress)
     seal_tightened_terms(before, job, by)
-    for _ in range(_MAX_TRIES):
-        runs = collect_evidence(before, job, by, on_progress=on_progress, lenient=True)
-        if all(run.entry.read_as(Ran).settled for _, run in runs):
-            break
-        # The files changed meanwhile: the verdict has to be about what is there.
-        before = snapshot_of(workspace.live)
-        job = before.job(job.id)
-    with writing(workspace, job.path, job.id) as plan:
-        seal_tightened_job(plan, by)
-        job = plan.job
-        found = update_stale_views(plan.snapshot, job)
-        # Another process may have completed it in the meantime.
-        facts = facts_of(plan.snapshot, job, found)
-        earlier = completion_in(plan.snapshot, facts)
-        evaluation = evaluate(facts)
-        no_longer_true = "" if earlier is not None else why_no_longer_true(plan.snapshot, facts)
-        entry = earlier or (_record_done if evaluation.passed else _record_refusal)(plan, facts, evaluation, by)
-        job = plan.job
+    tries, verdict = _MAX_TRIES, None
+    while verdict is None:
+        tries -= 1
+        verdict = _decide(before, job, by, on_progress, probing, is_last=tries == 0)
+        if verdict is None:
+            # It has to be about what is there.
+            before = snapshot_of(before.live)
+            job = before.job(job.id)
+    plan, facts, evaluation, entry = verdict.plan, verdict.facts, verdict.evaluation, verdict.entry
+    job, earlier, no_longer_true = plan.job, verdict.earlier, verdict.no_longer_true
     after, policy = plan.snapshot.after_writing(job), approval_policy(plan.snapshot)
     if earlier is not None:
         return _repeat_completion(plan.snapshot, job, earlier, by, on_progress)
@@ -143,6 +164,66 @@ def _complete(workspace: Workspace, name: str, by: Actor, on_progress: Callable[
         unmet=unmet,
         no_longer_true=no_longer_true,
     )
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """What an attempt has recorded, under the lock."""
+
+    plan: Writing
+    facts: Facts
+    evaluation: Evaluation
+    entry: Entry
+    earlier: Entry | None
+    """The completion that another process has recorded meanwhile, or that is valid again."""
+    no_longer_true: str
+
+
+def _decide(
+    before: Snapshot,
+    job: Job,
+    by: Actor,
+    on_progress: Callable[[Requirement], None],
+    probing: Probing | None,
+    *,
+    is_last: bool,
+) -> _Verdict | None:
+    """Collect the evidence, evaluate every gate and record the result. None if files have changed meanwhile, so that
+    nothing was recorded; the last attempt is recorded anyway."""
+    try:
+        runs = collect_evidence(before, job, by, on_progress=on_progress, lenient=True, probing=probing)
+    except ChangedContentError:
+        if is_last:
+            raise
+        return None
+    if not is_last and not all(run.entry.read_as(Ran).settled for _, run in runs):
+        return None
+    with writing(before.live, job.path, job.id) as plan:
+        seal_tightened_job(plan, by)
+        found = update_stale_views(plan.snapshot, plan.job)
+        # Another process may have completed it in the meantime.
+        facts = facts_of(plan.snapshot, plan.job, found)
+        earlier = completion_in(plan.snapshot, facts)
+        changing = earlier is None and _changed_meanwhile(facts, [run.entry for _, run in runs])
+        if changing and not is_last:
+            return None
+        evaluation = evaluate(facts)
+        no_longer_true = "" if earlier is not None else why_no_longer_true(plan.snapshot, facts)
+        require_no_step_back(plan.snapshot, plan.job.id, lost_only=earlier is not None)
+        if earlier is not None:
+            entry = earlier
+        elif evaluation.passed:
+            entry = _record_done(plan, facts, evaluation, by)
+        else:
+            entry = _record_refusal(plan, facts, evaluation, by, changing=changing)
+    return _Verdict(plan, facts, evaluation, entry, earlier, no_longer_true)
+
+
+def _changed_meanwhile(facts: Facts, collected: Sequence[Entry]) -> bool:
+    """Whether files have changed while or after checks ran on them in this attempt, so that it shows nothing about what
+    is there now. Also a new file counts, which an editor or a build may have written."""
+    hashes = {entry.hash for entry in collected}
+    return any(status.state == "stale" and status.entry and status.entry.hash in hashes for status in facts.evidence)
 
 
 def _repeat_completion(
@@ -238,14 +319,22 @@ def _record_done(plan: Writing, facts: Facts, evaluation: Evaluation, by: Actor)
     data: dict[str, Any] = {
         **evaluation_data(evaluation),
         **judges_of_criteria(facts),
-        "outputs": dict(output_manifest(workspace, job).files),
+        "outputs": dict(_outputs_of(workspace, job)),
         "upstream": dict(upstream_manifest(workspace, job).files),
         "declared": dict(declared_manifest(workspace, job).files),
         "terms": facts.agreement.seal.hash if facts.agreement.seal else None,
         "truth_mode": job.truth_mode,
         **_work_of(workspace, job, facts),
+        **_strength_of(facts),
     }
     return _write_done(plan, data, evaluation_fields(evaluation, _DONE, workspace.now()), by)
+
+
+def _outputs_of(workspace: Workspace, job: Job) -> Mapping[str, str | None]:
+    """The outputs that were judged."""
+    if basis_of(workspace, job) is None:
+        return output_manifest(workspace, job).files
+    return room_facts(workspace, job).outputs
 
 
 def _work_of(workspace: Workspace, job: Job, facts: Facts) -> dict[str, Any]:
@@ -259,26 +348,37 @@ def _work_of(workspace: Workspace, job: Job, facts: Facts) -> dict[str, Any]:
     return {"work": work, **room}
 
 
+def _strength_of(facts: Facts) -> dict[str, Any]:
+    """How strong the evidence for each criterion was."""
+    strength = recorded_strength(facts.evidence)
+    return {"strength": strength} if strength else {}
+
+
 def _write_done(plan: Writing, data: Mapping[str, Any], writes: Mapping[str, Value], by: Actor) -> Entry:
     """Write `status: done`. This is the only place that does."""
     now = plan.snapshot.now()
     done: dict[str, Value] = {**writes, "status": "done", "completed_at": now, "updated_at": now}
+    data = {**data, "gate": msgspec.to_builtins(this_gate())}
     return plan.append("completed", data, Approval(by), done)
 
 
-def _record_refusal(plan: Writing, facts: Facts, evaluation: Evaluation, by: Actor) -> Entry:
+def _record_refusal(plan: Writing, facts: Facts, evaluation: Evaluation, by: Actor, *, changing: bool) -> Entry:
     job, now = facts.job, plan.snapshot.now()
-    # Not counted as an iteration: a gate that raised an error, a broken record, waiting for a person, a budget that is
-    # already used up. None of them says something about the work.
+    # Not counted as an iteration: a gate that raised an error, a broken record, waiting for a person, checks that the
+    # machine could not run, a budget that is already used up. None of them says something about the work.
     codes = {reason.code for reason in evaluation.reasons}
-    changing = any(status.why == (CHANGED_MEANWHILE,) for status in facts.evidence)
-    free = evaluation.broken or evaluation.waits_for_person or changing or bool(codes & _NOT_ABOUT_WORK)
+    hindered = is_hindered_by_machine(codes)
+    free = evaluation.broken or evaluation.waits_for_person or hindered or changing or bool(codes & _NOT_ABOUT_WORK)
     iteration = facts.history.iteration + (0 if free else 1)
     data: dict[str, Any] = {**evaluation_data(evaluation), **judges_of_criteria(facts)}
     if evaluation.waits_for_person:
         data["waits_for_person"] = True
+    if hindered:
+        data["hindered"] = True
     begun = facts.history.started is not None or facts.history.completed is not None
-    used_up = facts.history.status != "cancelled" and iteration > job.max_iterations
+    # While only a person is waited for, the attempt that a decision has allowed is not over.
+    over = iteration > job.max_iterations and not evaluation.waits_for_person
+    used_up = facts.history.status != "cancelled" and over
     status = facts.history.status
     if used_up:
         data["auto_blocked"] = True
@@ -327,6 +427,9 @@ def _complete_parents(
         first = [name for name in jobs if name in maybe_open]
         if any(_is_open(validities, name) and not validities.of(name).refuted for name in (*first, *jobs)):
             break
+        if lost := lost_chains(workspace, project.id):
+            # Which jobs there were, and how far they had come, is not known.
+            return tuple(promises), (f"The record of {join_limited([*lost], 3)} ended later before (donewhen audit)",)
         again = [name for name in jobs if name in validities.gone_on or validities.of(name).refuted]
         # Before the parent is locked: a check may take long.
         unmet = unmet_after_changes(workspace, again, by, on_progress)

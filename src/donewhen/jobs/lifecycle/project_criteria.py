@@ -12,51 +12,20 @@ from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.decisions import DecisionRecord
-from donewhen.jobs.contract.inputs import result_manifest
 from donewhen.jobs.evidence.requirements import Requirement
-from donewhen.jobs.gates.evidence_status import collect_evidence, evidence_statuses, manual_requirement
+from donewhen.jobs.gates.evidence_status import (
+    collect_evidence,
+    evidence_statuses,
+    requirement_to_sign_off,
+    signed_value,
+)
 from donewhen.jobs.ledger.approval import Approval, is_approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.job import Job, Project
+from donewhen.jobs.plan.project_job import project_as_job
 from donewhen.jobs.plan.snapshot import Snapshot
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.writing import operation, writing
-
-
-def project_as_job(project: Project) -> Job | None:
-    """The project as a job with the criteria that have a check; None if it has none."""
-    criteria = tuple(criterion for criterion in project.criteria if criterion.check is not None)
-    if not criteria:
-        return None
-    return Job(
-        id=project.id,
-        title=project.title,
-        status=project.status,
-        depends_on=(),
-        stakes="normal",
-        reward_target=0,
-        max_iterations=0,
-        iteration=0,
-        rework_count=0,
-        outputs=(),
-        verification_evidence=(),
-        inputs=(),
-        work=None,
-        present=(),
-        prepare=(),
-        tests_may_change=(),
-        truth_mode="strict",
-        truth_checks=(),
-        truth_required_commands=(),
-        execution_log_required=False,
-        lesson_capture_required=False,
-        exemptions={},
-        read_only=True,
-        criteria=criteria,
-        completion_promise=f"{project.id}-DONE",
-        path=project.path,
-        document=project.document,
-    )
 
 
 def has_checks(project: Project) -> bool:
@@ -112,12 +81,11 @@ def unmet_after_changes(
 
 
 def sign_off_project(workspace: Workspace, criterion: str, reason: str, approval: Approval) -> DecisionRecord:
-    """Record a sign-off: a manual criterion of the project is met by the work as it is."""
+    """Record a sign-off: a criterion of the project is met by the work as it is, because a person has looked."""
     if not reason.strip():
         raise UsageError("A decision needs a reason.", next_step='Give one with --reason "…".')
     project = workspace.project()
-    job, requirement = manual_project_criterion(project, criterion)
-    value = {"criterion": criterion, "text": requirement.text, "subject": result_manifest(workspace, job).hash}
+    value = signed_value(workspace, *project_criterion_to_sign_off(workspace, criterion))
     with operation(workspace), writing(workspace, project.path) as plan:
         policy = approval_policy(plan.snapshot)
         data = {"decision": "sign_off", "reason": reason.strip(), "value": value}
@@ -125,9 +93,11 @@ def sign_off_project(workspace: Workspace, criterion: str, reason: str, approval
     return DecisionRecord(entry, is_approval(entry, project.id, policy), {})
 
 
-def manual_project_criterion(project: Project, criterion: str) -> tuple[Job, Requirement]:
-    """The project as a job, and its manual criterion; raise an error if there is none with this id."""
+def project_criterion_to_sign_off(workspace: Workspace, criterion: str) -> tuple[Job, Requirement]:
+    """The project as a job, and a criterion that a person decides: a manual one, or one with evidence that is weaker
+    than needed; raise an error if it is neither."""
+    project = workspace.project()
     job = project_as_job(project)
     if job is None:
         raise UsageError(f"No criterion of {project.id} has a check, so there is nothing to sign off.")
-    return job, manual_requirement(job, criterion)
+    return job, requirement_to_sign_off(workspace, job, criterion)

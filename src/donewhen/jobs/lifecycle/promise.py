@@ -13,14 +13,14 @@ from donewhen.jobs.gates.evidence_status import EvidenceStatus, evidence_statuse
 from donewhen.jobs.gates.job_view import refutation
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.entries import Chain, Entry
-from donewhen.jobs.ledger.entry_content import Completed
+from donewhen.jobs.ledger.entry_content import Completed, GateProgram
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.lifecycle.invalidation import code_of
-from donewhen.jobs.lifecycle.project_criteria import project_as_job
+from donewhen.jobs.plan.ids import is_parent
 from donewhen.jobs.plan.job import Job
+from donewhen.jobs.plan.project_job import project_as_job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
-from donewhen.jobs.record.parents import is_parent
 
 _PROMISE = re.compile(r"<promise>([A-Za-z0-9][A-Za-z0-9._-]{0,99})-DONE</promise>")
 _RECEIPT = re.compile(r"receipt: (sha256:[0-9a-f]{64})")
@@ -45,6 +45,8 @@ class PromiseCheck(NamedTuple):
     id: str | None
     real: bool
     why: str
+    gate: GateProgram | None = None
+    """What issued a real promise; None if the completion does not say it."""
 
 
 class InvalidCompletion(NamedTuple):
@@ -94,13 +96,14 @@ def _verified(
     project = workspace.project()
     job = project_as_job(project) if is_parent(name, project.id) else workspace.job_with_id(name)
     if job is None or job.id != name:
-        return PromiseCheck(name, True, _REAL)
+        return PromiseCheck(name, True, _REAL, completion.read_as(Completed).gate)
     statuses = evidence_statuses(workspace, job)
     failed = refutation(workspace, job, completion, statuses)
     if failed:
         return PromiseCheck(name, False, f"no longer true: {failed}")
     moment = _moment(workspace, name, completion, statuses)
-    return PromiseCheck(name, True, f"{_REAL}; it was true {moment}" if moment else _REAL)
+    why = f"{_REAL}; it was true {moment}" if moment else _REAL
+    return PromiseCheck(name, True, why, completion.read_as(Completed).gate)
 
 
 def moment_of(workspace: Workspace, job: Job, completion: Entry) -> str:

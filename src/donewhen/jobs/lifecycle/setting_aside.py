@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.board.open_jobs import find_open_jobs
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.evidence.requirements import VERIFICATION
 from donewhen.jobs.gates.evidence_status import evidence_statuses
@@ -68,7 +68,9 @@ def record_dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> E
 def record_unverified_stop(root: Path, why: str) -> None:
     """Record for every job in progress that its agent stopped without verification."""
     workspace = find_workspace(root)
-    for job in survey_jobs(workspace).jobs:
-        if job.recorded == "in_progress":
-            with writing(workspace, job.path, job.id) as plan:
+    for name in find_open_jobs(workspace).names:
+        job = workspace.job_with_id(name)
+        chain = workspace.ledger.read(name)
+        if chain.whole and history_of(name, chain.entries, approval_policy(workspace)).status == "in_progress":
+            with writing(workspace, job.path, name) as plan:
                 plan.append("unverified", {"why": why}, Approval(unproved_actor()))

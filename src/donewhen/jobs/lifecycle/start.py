@@ -13,7 +13,6 @@ from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.inputs import output_manifest, upstream_manifest
 from donewhen.jobs.evidence.baselines import baseline_of
 from donewhen.jobs.evidence.commands import evidence_name, reports_tests, run_as_evidence
-from donewhen.jobs.evidence.conditions import command_environment
 from donewhen.jobs.evidence.requirements import Requirement, requirements_of
 from donewhen.jobs.evidence.room_session import room_session
 from donewhen.jobs.evidence.test_config import hash_test_configs
@@ -33,9 +32,11 @@ from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.snapshot import snapshot_of
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.jobs.record.gone_back import require_no_step_back
 from donewhen.jobs.record.parents import mark_parents_in_progress
 from donewhen.jobs.record.projection import rework_fields
 from donewhen.jobs.record.writing import operation, writing
+from donewhen.jobs.room.surroundings import surroundings_in
 
 _REASON_OF_RESTART = "It was started again."
 
@@ -73,6 +74,7 @@ def start_job(
 def _start_job(workspace: Workspace, name: str, by: Actor, on_progress: Callable[[Requirement], None]) -> StartResult:
     before = snapshot_of(workspace)
     job = before.job(name)
+    require_no_step_back(before, job.id, lost_only=True)
     closed = _closed_gate(facts_of(before, job))
     if closed is not None:
         return StartResult(job, closed.reasons, closed.next, None)
@@ -91,9 +93,8 @@ def _start_job(workspace: Workspace, name: str, by: Actor, on_progress: Callable
                 else:
                     # Of the agreed files, usually known since the agreement.
                     limit = before.settings().jobs.command_timeout
-                    baseline_of(
-                        session, argv, evidence_name(requirement.evidence), command_environment(before), limit, by
-                    )
+                    around = surroundings_in(before, session.reading.basis)
+                    baseline_of(session, argv, evidence_name(requirement.evidence), around, limit, by)
             raise_if_cancelled()
     seal_tightened_terms(before, job, by)
     with writing(workspace, job.path, job.id) as plan:

@@ -6,11 +6,12 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from donewhen.foundation.errors import ConfigError, UsageError
 from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.process import split_command
+from donewhen.jobs.ledger.evidence_levels import NEEDED, NeededLevel
 from donewhen.jobs.plan.frontmatter import LINE_END
 from donewhen.jobs.plan.placeholders import is_placeholder as is_placeholder
 from donewhen.jobs.plan.placeholders import is_unedited, is_weak
@@ -22,6 +23,10 @@ _MAX_INDENT = 3
 _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(.*)")
 _WITH_ID = re.compile(r"(?:\*\*)?([A-Z]{1,6}-?[0-9]+)(?:\*\*)?(?::|[.)](?=[ \t*]|\Z))(?:\*\*)?[ \t]*(.*)")
 _CHECK = re.compile(r"[ \t]+(?:[-*+][ \t]+)?check:[ \t]*(.*)")
+# Any other line that begins with `needs:` is a part of the text, as it always was.
+_NEEDS = re.compile(
+    rf"(?P<indent>[ \t]*)(?:[-*+][ \t]+)?needs:[ \t]*(?P<level>{'|'.join(NEEDED)})[ \t]*", re.IGNORECASE
+)
 _PROBE = re.compile(
     r"(?P<path>\"[^\"]+\"|\S+)"
     r"(?:[ \t]+(?:matches[ \t]+/(?P<regex>.*)/|schema[ \t]+(?P<schema>\"[^\"]+\"|\S+)|"
@@ -72,6 +77,8 @@ class Criterion:
     check: Check | None
     """None if the criterion names no check: then the job's verification commands decide, or a person."""
     line: int
+    needs: NeededLevel | None = None
+    """How strong the evidence for it has to be at least; None if the criterion does not say it."""
 
     @property
     def placeholder(self) -> bool:
@@ -165,13 +172,13 @@ def read_criteria(section: MarkdownSection | None, where: str) -> tuple[Criterio
     if section is None:
         return ()
     criteria: list[Criterion] = []
-    for line, text, check in _items(section, where):
+    for line, text, check, needs in _items(section, where):
         with_id = _WITH_ID.fullmatch(text)
         name, prose = (with_id[1], with_id[2]) if with_id else (f"AC-{len(criteria) + 1}", text)
         if any(criterion.id == name for criterion in criteria):
             raise ConfigError(f"Duplicate criterion id {name}.", where=f"{where}:{line}")
         parsed = None if check is None else parse_check(check[1], f"{where}:{check[0]}")
-        criteria.append(Criterion(name, " ".join(prose.split()), parsed, line))
+        criteria.append(Criterion(name, " ".join(prose.split()), parsed, line, needs))
     return tuple(criteria)
 
 
@@ -228,10 +235,20 @@ def _quoted(path: str | None) -> str:
     return f'"{path}"' if path is not None and len(path.split()) > 1 else str(path)
 
 
-def _items(section: MarkdownSection, where: str) -> Iterator[tuple[int, str, tuple[int, str] | None]]:
-    """Yield each list item at the left margin: its line, its text with continuation lines, and its check. What is in a
-    comment is no item."""
+class _Item(NamedTuple):
+    """A list item at the left margin, with what is said below it."""
+
+    line: int
+    text: str
+    check: tuple[int, str] | None
+    """The line and the text of its check."""
+    needs: NeededLevel | None
+
+
+def _items(section: MarkdownSection, where: str) -> Iterator[_Item]:
+    """Yield each list item at the left margin, its text with continuation lines. What is in a comment is no item."""
     line, texts, check, fence, comment = 0, [""], None, "", False
+    needs: NeededLevel | None = None
     for number, content in section.lines:
         if not fence:
             before, comment = comment, _comment_after(content, comment)
@@ -240,10 +257,25 @@ def _items(section: MarkdownSection, where: str) -> Iterator[tuple[int, str, tup
         fence = fence_after(content, fence)
         item = None if fence else _ITEM.fullmatch(content)
         stated = None if fence else _CHECK.fullmatch(content)
-        if item:
+        level = None if fence else _NEEDS.fullmatch(content)
+        if level and (not line or not level["indent"]):
+            raise ConfigError(
+                "The level of evidence belongs to no criterion.",
+                where=f"{where}:{number}",
+                next_step="Indent it below its criterion.",
+            )
+        if level:
+            if needs is not None:
+                raise ConfigError(
+                    "The criterion asks for more than one level of evidence.",
+                    where=f"{where}:{number}",
+                    next_step="Keep one line: needs: strong, or needs: fair.",
+                )
+            needs = next(known for known in NEEDED if known == level["level"].casefold())
+        elif item:
             if line:
-                yield line, " ".join(texts), check
-            line, texts, check = number, [item[1].strip()], None
+                yield _Item(line, " ".join(texts), check, needs)
+            line, texts, check, needs = number, [item[1].strip()], None, None
         elif stated and line:
             if check is not None:
                 raise ConfigError(
@@ -261,4 +293,4 @@ def _items(section: MarkdownSection, where: str) -> Iterator[tuple[int, str, tup
         elif content.strip() and line and content[:1] in " \t":
             texts.append(content.strip())
     if line:
-        yield line, " ".join(texts), check
+        yield _Item(line, " ".join(texts), check, needs)

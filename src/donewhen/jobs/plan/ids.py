@@ -20,6 +20,11 @@ def id_in(folder: str) -> str | None:
     return match.group() if match and folder[match.end() : match.end() + 1] in ("", "-") else None
 
 
+def is_parent(chain: str, project: str) -> bool:
+    """Whether a chain is that of the project with this id or of a workstream, also of one whose folder is gone."""
+    return chain == project or (id_in(chain) == chain and chain.startswith(("PJ-", "WS-")))
+
+
 def next_id(prefix: Prefix, today: datetime, taken: Iterable[str]) -> str:
     """The next free id of a day: the highest number plus one."""
     start = f"{prefix}-{today:%Y%m%d}-"

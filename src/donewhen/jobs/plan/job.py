@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar, get_args
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.plain_text import one_line, shorten
 from donewhen.jobs.ledger.entries import CHAIN_NAME
+from donewhen.jobs.ledger.terms_content import Network as Network
 from donewhen.jobs.ledger.terms_content import Stakes as Stakes
 from donewhen.jobs.ledger.terms_content import TruthMode as TruthMode
 from donewhen.jobs.plan.criteria import Criterion, MarkdownSection, find_section, read_criteria
@@ -70,6 +71,8 @@ class Job:
     prepare: tuple[str, ...]
     """Commands that build what the checks need, before they run."""
     tests_may_change: tuple[str, ...]
+    network: Network
+    """``own`` if checks reach nothing but themselves, ``host`` if they have the network of the machine."""
     truth_mode: TruthMode
     truth_checks: tuple[str, ...]
     truth_required_commands: tuple[str, ...]
@@ -138,6 +141,7 @@ def read_job(document: Document, path: Path, where: str) -> Job:
         present=get.texts("present"),
         prepare=get.texts("prepare"),
         tests_may_change=get.texts("tests_may_change"),
+        network=get.choice("network", get_args(Network), "own"),
         truth_mode=get.choice("truth_mode", get_args(TruthMode), "strict"),
         truth_checks=_known_checks(get),
         truth_required_commands=get.texts("truth_required_commands"),

@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.contract.agreement import Seal, current_seal, seals_in
@@ -90,6 +92,8 @@ def statement_of(claims: Claims, entries: Sequence[Entry]) -> dict[str, Any]:
                 "changed": [_entry_reference(change) for change in _changes(claims, entries, completed)],
             },
             **({} if completion.room is None else {"room": _room_of(completion.room)}),
+            **({} if completion.gate is None else {"gate": msgspec.to_builtins(completion.gate)}),
+            **({} if not completion.strength else {"strength": _strength_of(completion)}),
             **_evidence_fields(claims, entries, completed, terms),
             "approvers": {"ci": claims.policy.ci, "keys": sorted(claims.policy.keys)},
             "chain": [json.loads(entry.line()) for entry in entries],
@@ -107,6 +111,11 @@ def _room_of(room: RoomRun) -> dict[str, Any]:
         "provisional": room.provisional,
         "not_in_first_run": [*room.outside, *room.tests],
     }
+
+
+def _strength_of(completion: Completed) -> list[dict[str, Any]]:
+    """How strong the evidence for each criterion was, by its id in the plan."""
+    return [{"id": name, **msgspec.to_builtins(strength)} for name, strength in completion.strength.items()]
 
 
 def seal_at_completion(job: str, entries: Sequence[Entry], completed: Entry, policy: Policy) -> tuple[Seal, JobTerms]:

@@ -123,7 +123,7 @@ def failed_again(entries: Sequence[Entry], completed: Entry) -> tuple[Entry, ...
             break
         content = entry.content
         if isinstance(content, Ran) and not (
-            isinstance(content, JudgeRun) and (content.needs_human or not content.key)
+            content.hindrance or (isinstance(content, JudgeRun) and (content.needs_human or not content.key))
         ):
             newest.setdefault((type(content), content.evidence), entry)
     return tuple(entry for entry in newest.values() if not entry.read_as(Ran).passed)
@@ -133,7 +133,7 @@ def _is_attempt(refused: Refused) -> bool:
     """Whether a refusal says something about the work."""
     codes = {code for codes in (refused.gates or {}).values() for code in codes}
     only_others = bool(codes) and codes <= _ABOUT_OTHER_JOBS
-    return GateCode.GATE_ERROR not in codes and not only_others and not refused.waits_for_person
+    return GateCode.GATE_ERROR not in codes and not only_others and not (refused.waits_for_person or refused.hindered)
 
 
 def _value_after(content: EntryContent, name: str, before: Any) -> Any:

@@ -10,7 +10,7 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.entries import Actor, EventKind
 from donewhen.jobs.plan.frontmatter import Value
-from donewhen.jobs.plan.ids import id_in
+from donewhen.jobs.plan.ids import id_in, is_parent
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import PLAN, JobPlace, Workspace
 from donewhen.jobs.record.history import history_of
@@ -27,11 +27,6 @@ def parent_plans(workspace: Workspace, job: Job) -> Iterator[Path]:
 def chain_name(workspace: Workspace, path: Path) -> str:
     """The name of the chain of a workstream or project."""
     return str(workspace.read(path).fields.get("id") or path.parent.name)
-
-
-def is_parent(chain: str, project: str) -> bool:
-    """Whether a chain is that of the project with this id or of a workstream, also of one whose folder is gone."""
-    return chain == project or (id_in(chain) == chain and chain.startswith(("PJ-", "WS-")))
 
 
 def ids_of_places(workspace: Workspace, places: Iterable[JobPlace]) -> dict[str, Path]:

@@ -59,24 +59,39 @@ class Mismatch(NamedTuple):
     expected: Value
 
 
-def adopted_fields(fields: Mapping[str, Value]) -> dict[str, Value]:
-    """The fields to adopt from an existing plan file; never that something is agreed, true or done."""
-    unproved = unproved_claims(fields)
+def typed_fields(fields: Mapping[str, Value]) -> dict[str, Value]:
+    """The fields of a plan without a ledger that say that something has happened, with the values of a new plan.
+
+    Not that it is agreed: that is a finding until somebody agrees. A project begins when it is created.
+    """
+    kept = ("agreement_status", "started_at") if _is_whole(fields) else ("agreement_status",)
     return {
-        name: fields[name]
-        for name in PROJECTED
-        if name in fields and name not in (*unproved, "agreement_status") and not _is_blank(fields[name])
+        name: value
+        for name, value in PROJECTED.items()
+        if name not in kept and not _is_same(_value_or_default(fields, name), value)
     }
 
 
-def unproved_claims(fields: Mapping[str, Value]) -> dict[str, Value]:
-    """The fields of a plan file that claim something without proof, with the values to replace them."""
-    replacements: dict[str, Value] = {}
-    if fields.get("status") == "done":
-        replacements |= {"status": "in_progress", "completed_at": ""}
-    if fields.get("truth_last_status") == "pass":
-        replacements["truth_last_status"] = "unknown"
-    return replacements
+def kept_fields(fields: Mapping[str, Value]) -> dict[str, Value]:
+    """The fields that the first entry takes over from a plan file: since when there is a project."""
+    begun = fields.get("started_at")
+    return {"started_at": begun} if _is_whole(fields) and not _is_blank(begun) else {}
+
+
+def adopted_fields(fields: Mapping[str, Value]) -> dict[str, Value]:
+    """The fields that the first entry of an older version took over from a plan file; never that something is agreed,
+    true or done."""
+    return {
+        name: fields[name]
+        for name in PROJECTED
+        if name in fields and not _is_unproved(name, fields) and not _is_blank(fields[name])
+    }
+
+
+def _is_unproved(name: str, fields: Mapping[str, Value]) -> bool:
+    if name in ("status", "completed_at"):
+        return fields.get("status") == "done"
+    return name == "agreement_status" or (name == "truth_last_status" and fields[name] == "pass")
 
 
 _FIELDS: EntryMemo[dict[str, Value]] = EntryMemo()
@@ -146,3 +161,8 @@ def _is_same(value: Value, other: Value) -> bool:
 
 def _is_blank(value: Value) -> bool:
     return value is None or value in ("", [])
+
+
+def _is_whole(fields: Mapping[str, Value]) -> bool:
+    """Whether a plan is that of a project or a workstream, which begin when they are created."""
+    return fields.get("kind") in ("project", "workstream")

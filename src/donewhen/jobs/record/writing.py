@@ -24,12 +24,13 @@ from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job, missing_fields
 from donewhen.jobs.plan.snapshot import Snapshot, snapshot_of
 from donewhen.jobs.plan.workspace import Workspace, remove_temporary_files
-from donewhen.jobs.record.projection import adopted_fields, pending_writes, unproved_claims
+from donewhen.jobs.record.gone_back import keep_head
+from donewhen.jobs.record.projection import kept_fields, pending_writes, typed_fields
 
 # The views are made of agreements and gates, so they stand above the writer, which knows them by name only.
 _VIEWS = "donewhen.jobs.board.views"
 # What an entry has besides the data of the call that made it.
-_ADDED = frozenset({"writes", "adopted", "signature"})
+_ADDED = frozenset({"writes", "adopted", "signature", "unproved"})
 # These count as iterations: whoever sets a plan back by hand must not get another one for nothing.
 _COUNTED: frozenset[EventKind] = frozenset({"started", "refused"})
 
@@ -137,8 +138,9 @@ class Writing:
         writes_plan = bool(fields) or head is None or bool(missing_fields(self._document.fields))
         document = self.document if writes_plan else self._document
         if head is None:
-            data = {**data, "adopted": adopted_fields(document.fields)}
-            fields = {**unproved_claims(document.fields), **fields}
+            # What was typed before has happened nowhere.
+            data = {**data, "adopted": kept_fields(document.fields)}
+            fields = {**typed_fields(document.fields), **fields}
         fields = {**missing_fields(document.fields), **fields}
         live = self.snapshot.live
         # Before the ledger: a plan that can't be rewritten must not leave half a change.
@@ -146,6 +148,8 @@ class Writing:
         content = dict(data)
         if fields:
             content["writes"] = {name: [document.fields.get(name), value] for name, value in fields.items()}
+        if approval.why:
+            content["unproved"] = approval.why
         link = head or first_link(self.chain_name)
         content |= signature(approval, self.chain_name, link, kind, content)
         entry = self._ledger.append(self.chain_name, kind, content, approval.by)
@@ -154,6 +158,7 @@ class Writing:
         intact = tuple(failure for failure in self.chain.breaks if not failure.torn)
         self.chain = Chain((*self.entries, entry), intact)
         self.snapshot.keep_chain(self.chain_name, self.chain)
+        keep_head(live, self.chain_name, self.entries, self.chain_name if self.path == live.project_file else "")
         try:
             self._write(document, raw)
         except OSError as error:

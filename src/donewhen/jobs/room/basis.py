@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -17,7 +17,13 @@ from donewhen.jobs.contract.agreement import Seal, approval_policy, current_seal
 from donewhen.jobs.contract.terms import criterion_term
 from donewhen.jobs.ledger.approval import Policy, is_approval
 from donewhen.jobs.ledger.entries import Entry
-from donewhen.jobs.ledger.entry_content import Agreed, AgreedTree, ChangesAccepted
+from donewhen.jobs.ledger.entry_content import (
+    Agreed,
+    AgreedEnvironment,
+    AgreedTree,
+    ChangesAccepted,
+    EnvironmentAccepted,
+)
 from donewhen.jobs.ledger.terms_content import JobTerms, Terms
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.own_commands import checking_commands
@@ -41,6 +47,12 @@ class RoomBasis:
     checked: tuple[str, ...] = ()
     """The files that file checks read."""
     schemas: tuple[str, ...] = ()
+    environment: AgreedEnvironment | None = None
+    """What was agreed to be around the checks, on the machine of the agreement."""
+    accepted_environments: tuple[AgreedEnvironment, ...] = ()
+    """What people have accepted to be around the checks since, on any machine; the newest first."""
+    compiled: tuple[str, ...] = ()
+    """The names of the compiled modules that the agreement has."""
 
     @property
     def hash(self) -> str:
@@ -57,6 +69,11 @@ class RoomBasis:
                 "accepted": dict(self.accepted),
             }
         )
+
+    def environment_on(self, machine: str) -> AgreedEnvironment | None:
+        """What a person has accepted or agreed to be around the checks on a machine; None if nobody has."""
+        agreed = () if self.environment is None else (self.environment,)
+        return next((found for found in (*self.accepted_environments, *agreed) if found.machine == machine), None)
 
     @property
     def prepare(self) -> tuple[tuple[str, ...], ...]:
@@ -103,11 +120,19 @@ def in_place() -> Iterator[None]:
         _IN_PLACE.reset(token)
 
 
+def is_in_place() -> bool:
+    """Whether checks run in the project's own folder, because that is a room already."""
+    return _IN_PLACE.get()
+
+
 def basis_of(workspace: Workspace, job: Job, *, policy: Policy | None = None) -> RoomBasis | None:
     """The basis of a job's room. None if nothing is agreed, if it was agreed without a tree, or if the folder is a room
     itself: then checks run in the work tree."""
-    if _IN_PLACE.get():
-        return None
+    return None if is_in_place() else agreed_basis(workspace, job, policy=policy)
+
+
+def agreed_basis(workspace: Workspace, job: Job, *, policy: Policy | None = None) -> RoomBasis | None:
+    """The same, also where the folder is a room itself."""
     whole = job.path == workspace.project_file
     policy = approval_policy(workspace) if policy is None else policy
     entries = workspace.ledger.read(job.id).entries
@@ -126,10 +151,23 @@ def basis_from_seal(
         return None
     accepted = accepted_changes(job.id, entries, seal.entry.seq, policy)
     # What was agreed to, not what was tightened since: an output that is added later is outside of the area.
-    return basis_for(workspace, job, agreed.tree, agreed.terms, accepted)
+    basis = basis_for(workspace, job, agreed.tree, agreed.terms, accepted, agreed.environment)
+    compiled = dict.fromkeys(baseline.compiled for baseline in agreed.baselines.values() if baseline.compiled)
+    return replace(
+        basis,
+        accepted_environments=tuple(_accepted_environments(job.id, entries, seal.entry.seq, policy)),
+        compiled=tuple(compiled),
+    )
 
 
-def basis_for(workspace: Workspace, job: Job, tree: AgreedTree, terms: Terms, accepted: Mapping[str, str]) -> RoomBasis:
+def basis_for(
+    workspace: Workspace,
+    job: Job,
+    tree: AgreedTree,
+    terms: Terms,
+    accepted: Mapping[str, str],
+    environment: AgreedEnvironment | None = None,
+) -> RoomBasis:
     """The basis of a job with this agreement."""
     checks = [criterion.check for criterion in job.criteria if criterion.check is not None]
     # What a person has agreed to, not what was added since: it would widen the area.
@@ -145,6 +183,7 @@ def basis_for(workspace: Workspace, job: Job, tree: AgreedTree, terms: Terms, ac
         commands=tuple(commands),
         checked=tuple(check.path for check in agreed if check.kind == "file" and check.path is not None),
         schemas=tuple(check.schema for check in checks if check.schema is not None),
+        environment=environment,
     )
 
 
@@ -161,6 +200,14 @@ def accepted_changes(chain: str, entries: Iterable[Entry], since: int, policy: P
         if entry.seq > since and isinstance(entry.content, ChangesAccepted) and is_approval(entry, chain, policy):
             accepted |= entry.content.value.files
     return accepted
+
+
+def _accepted_environments(
+    chain: str, entries: Sequence[Entry], since: int, policy: Policy
+) -> Iterator[AgreedEnvironment]:
+    for entry in reversed(entries):
+        if entry.seq > since and isinstance(entry.content, EnvironmentAccepted) and is_approval(entry, chain, policy):
+            yield entry.content.value
 
 
 def _plain(tree: AgreedTree) -> dict[str, Any]:

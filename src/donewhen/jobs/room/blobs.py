@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.files import read_whole
 from donewhen.foundation.git import GitError
 from donewhen.foundation.git_objects import ObjectReader, object_name
 
@@ -84,7 +85,7 @@ class StoredBlobs:
     def get(self, blob: str) -> bytes | None:
         """A content; None if it is missing or damaged."""
         try:
-            content = self._path(blob).read_bytes()
+            content = read_whole(self._path(blob))
         except OSError:
             return None
         return content if object_name(content, "blob", blob) == blob else None

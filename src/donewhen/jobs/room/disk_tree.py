@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -115,8 +116,27 @@ def read_file(top: str, name: str, like: str) -> TreeFile | None:
     return TreeFile(mode, blob_of_file(path, like))
 
 
+@dataclass(frozen=True)
+class ContentNames:
+    """Two names of the same bytes, which were read once."""
+
+    blob: str
+    """The name that git would give the content."""
+    sha256: str
+
+
+def content_names(path: str, like: str) -> ContentNames:
+    """The names of a file's content, read in pieces."""
+    plain = hashlib.sha256()
+    return ContentNames(_read_blob(path, like, plain.update), plain.hexdigest())
+
+
 def blob_of_file(path: str, like: str) -> str:
     """The name that git would give a file's content, read in pieces."""
+    return _read_blob(path, like, None)
+
+
+def _read_blob(path: str, like: str, also: Callable[[bytes], None] | None) -> str:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         size = os.fstat(descriptor).st_size
@@ -124,12 +144,26 @@ def blob_of_file(path: str, like: str) -> str:
         hasher.update(b"blob %d\0" % size)
         while chunk := file.read(_CHUNK):
             hasher.update(chunk)
+            if also is not None:
+                also(chunk)
         return hasher.hexdigest()
 
 
 def leads_out(top: str, name: str) -> bool:
+    """Whether a link on disk leads out of the repository, or would in a copy of it."""
+
+    def target_of(path: str) -> str | None:
+        try:
+            return os.readlink(f"{top}/{path}")  # noqa: PTH115
+        except OSError:
+            return None
+
+    return link_leads_out(target_of, name)
+
+
+def link_leads_out(target_of: Callable[[str], str | None], name: str) -> bool:
     """Whether a link leads out of the repository, or would in a copy of it: its target is absolute, or the way to it
-    leaves the repository and comes back."""
+    leaves the repository and comes back. ``target_of`` returns where a link leads, and None for anything else."""
     here: list[str] = []
     waiting = name.split("/")[::-1]
     links = 0
@@ -143,9 +177,8 @@ def leads_out(top: str, name: str) -> bool:
             here.pop()
             continue
         here.append(part)
-        try:
-            target = os.readlink(f"{top}/{'/'.join(here)}")  # noqa: PTH115
-        except OSError:
+        target = target_of("/".join(here))
+        if target is None:
             continue
         links += 1
         if os.path.isabs(target) or links > _MAX_LINKS:  # noqa: PTH117

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from donewhen.foundation.files import read_whole
 from donewhen.foundation.git_objects import TreeFile
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.ledger.entry_content import Completed
@@ -16,11 +17,16 @@ from donewhen.jobs.room.work_area import JudgingFiles
 
 
 def files_of_done_jobs(workspace: Workspace, job: Job, plan: RoomPlan, judges: JudgingFiles) -> dict[str, TreeFile]:
-    """Of the changes that are not in the first run, those that a done job has made. What of them judges this job is not
-    among them: a person decides about it."""
+    """Of the changes that are not in the first run, those that a done job has made (see ``files_made_by``)."""
+    return files_made_by(_recorded_work(workspace, job, [*plan.outside]), plan, judges)
+
+
+def files_made_by(made: Iterable[tuple[str, str]], plan: RoomPlan, judges: JudgingFiles) -> dict[str, TreeFile]:
+    """Of the changes that are not in the first run, those that other jobs have made; ``made`` are names with the names
+    of their contents. What of them judges this job is not among them: a person decides about it."""
     open_changes = {change.name: change for change in plan.outside}
     found: dict[str, TreeFile] = {}
-    for name, blob in _recorded_work(workspace, job, [*open_changes.values()]):
+    for name, blob in made:
         change = open_changes.get(name)
         if change is not None and change.blob == blob and blob and not judges.judges(name):
             found[name] = plan.whole[name]
@@ -42,7 +48,7 @@ def _recorded_work(workspace: Workspace, job: Job, changes: list[Change]) -> Ite
             path = ledger.path_of(chain)
             if os.path.islink(path):  # noqa: PTH114
                 continue
-            raw = path.read_bytes()
+            raw = read_whole(path)
         except OSError:
             continue
         if not any(blob in raw for blob in wanted):

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
+from dataclasses import dataclass
+from fnmatch import fnmatchcase, translate
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import NamedTuple
+
+from donewhen.jobs.room.loaded_files import loaded_by_options
 
 # Settings and build files that tools find by their names. Hidden files and folders are settings, too (see below).
 _SETTINGS = frozenset(
@@ -42,13 +46,34 @@ _SETTINGS = frozenset(
         *("go.mod", "go.work", "pom.xml", "gradle.properties", "build.sbt", "gemfile", "rakefile", "composer.json"),
         *("mix.exs", "rebar.config", "dune", "dune-project", "stack.yaml", "phpunit.xml", "phpunit.xml.dist"),
         *("dockerfile", "containerfile", "procfile", "entry_points.txt", "pkg-info"),
+        *("mkdocs.yml", "mkdocs.yaml", "biome.json", "biome.jsonc", "dprint.json", "tslint.json", "angular.json"),
+        *("nest-cli.json", "api-extractor.json", "testem.js", "ember-cli-build.js", "webpack.mix.js", "codecov.yml"),
+        *("checkstyle.xml", "pmd.xml", "detekt.yml", "buf.yaml", "buf.gen.yaml", "phpstan.neon", "phpstan.neon.dist"),
+        *("psalm.xml", "behave.ini", "spec_helper.rb", "rails_helper.rb", "test_helper.rb", "test_helper.exs"),
+        *("poetry.toml", "hatch.toml", "deny.toml", "nextest.toml", "tarpaulin.toml"),
+        *("magefile.go", "directory.build.rsp"),
     )
 )
 _SETTINGS_PATTERNS = (
     *("*.config.js", "*.config.cjs", "*.config.mjs", "*.config.ts", "*.config.cts", "*.config.mts", "*.config.json"),
     *("tsconfig*.json", "*.gradle", "*.gradle.kts", "*.cabal", "*.mk", "*.cmake", "*.pth", "*.egg-link", "*.csproj"),
-    *("*.props", "*.targets", "*.sln", "*.bazel", "*.bzl"),
+    *("*.props", "*.targets", "*.sln", "*.bazel", "*.bzl", "*.runsettings"),
+    # Runners of tests load them because they are there.
+    *(
+        "setuptests.*",
+        "setup-tests.*",
+        "setup_tests.*",
+        "testsetup.*",
+        "test-setup.*",
+        "globalsetup.*",
+        "global-setup.*",
+    ),
+    *("globalteardown.*", "global-teardown.*", "jest.setup.*", "jest-setup.*", "vitest.setup.*", "vitest-setup.*"),
+    *("*.setup.js", "*.setup.ts", "*.setup.cjs", "*.setup.mjs", "vitest.workspace.*", "*.workspace.ts", "karma.conf.*"),
+    *("webpack.*.js", "*.conf.js", "*.conf.ts"),
 )
+_SETTINGS_FORM = re.compile("|".join(map(translate, _SETTINGS_PATTERNS)))
+_DOCUMENTATION = frozenset({"doc", "docs", "documentation", "sphinx"})
 _METADATA_FOLDERS = ("*.egg-info", "*.dist-info", "*.egg")
 DEPENDENCY_FILES = frozenset(
     {"pyproject.toml", "package.json", "cargo.toml", "composer.json", "setup.cfg", "go.mod", "gemfile", "pom.xml"}
@@ -59,7 +84,26 @@ TEST_PATTERNS = (
     *("tests/", "test/", "__tests__/", "__snapshots__/", "__mocks__/", "__fixtures__/", "testdata/"),
     *("test_*.py", "*_test.py", "*_tests.py", "tests.py", "test.py", "*.test.*", "*.spec.*"),
     *("*_test.go", "*Test.java", "*Tests.java", "*Test.kt", "*IT.java", "*_spec.rb", "*_test.rb", "*.snap", "*.ambr"),
-    *("*.feature", "*_test.rs", "*_test.exs", "*Test.php", "*Tests.cs"),
+    *("*.feature", "*_test.rs", "*_test.exs", "*Test.php", "*Tests.cs", "*Test.cs", "*Tests.swift", "*Test.swift"),
+    *("features/steps/", "step_definitions/", "cypress/", "*.cy.*", "*.e2e.*", "*.e2e-spec.*", "*.bats", "*_test.sh"),
+    *("*_test.c", "*_test.cc", "*_test.cpp", "*_test.dart", "*_test.zig", "*_test.clj", "*_test.lua", "*_spec.lua"),
+    *("*Spec.scala", "*Test.scala", "*Spec.groovy", "*Spec.hs", "*Spec.kt", "*Tests.kt", "test_*.R", "test-*.R"),
+    # What `node --test`, deno, ava and mocha look for; `test-setup.js` is settings.
+    *(
+        "*[-_]test.[jt]s",
+        "*[-_]test.[cm][jt]s",
+        "*[-_]test.[jt]sx",
+        "test-[!s]*.[jt]s",
+        "test-s[!e]*.[jt]s",
+        "test-[!s]*.[cm][jt]s",
+    ),
+    *("test.[jt]s", "test.[cm][jt]s", "*[-_]spec.[jt]s", "*[-_]spec.[cm][jt]s", "*[-_]spec.[jt]sx"),
+    *("Test*.java", "*TestCase.java", "Test*.kt", "*Suite.scala", "test_*.rb", "*_SUITE.erl", "*_tests.erl"),
+    *("test_*.c", "test_*.cc", "test_*.cpp", "*_unittest.cc", "*_unittest.cpp", "*_unittest.py", "runtests.jl"),
+    *("*.t", "*.phpt", "*.robot", "*.hurl", "*.tavern.yaml", "*.tavern.yml", "test_*.ml", "test_*.lua", "test_*.jl"),
+    # Data that tests compare with.
+    *("test-data/", "test_data/", "goldens/", "golden/", "cassettes/", "__image_snapshots__/", "__cassettes__/"),
+    *("*.golden", "*.approved.*", "*.verified.*", "*.snapshot", "*.storyshot"),
 )
 """Files that are tests, or belong to tests; with a slash at the end, everything in such a folder."""
 
@@ -151,6 +195,8 @@ _RECIPE_FILES = {
     "tox": ("tox.ini",),
 }
 """Programs that run what a file says, which they find by its name."""
+_FOLDER_OPTIONS = frozenset({"-C", "--directory", "--prefix", "--cwd", "--dir"})
+"""Options that say in which folder such a program runs."""
 
 
 class NamedFile(NamedTuple):
@@ -162,6 +208,10 @@ class NamedFile(NamedTuple):
     """Whether the files beside it judge, too: a script imports them, a schema refers to them."""
     module: bool = False
     """Whether it is a module that ``python -m`` runs, as a path without its ending."""
+    loaded: bool = False
+    """Whether it is what settings or an option have loaded: a path, perhaps without its ending, or a dotted name."""
+    beside: str = ""
+    """The folder of the settings that say so, relative to the repository."""
 
 
 def is_settings(name: str) -> bool:
@@ -171,34 +221,52 @@ def is_settings(name: str) -> bool:
         return True
     if any(fnmatchcase(part, pattern) for part in parts for pattern in _METADATA_FOLDERS):
         return True
-    return parts[-1] in _SETTINGS or any(fnmatchcase(parts[-1], pattern) for pattern in _SETTINGS_PATTERNS)
+    return parts[-1] in _SETTINGS or _SETTINGS_FORM.match(parts[-1]) is not None
 
 
-def is_test(name: str, patterns: Sequence[str] = TEST_PATTERNS) -> bool:
+def is_test(name: str, patterns: tuple[str, ...] = TEST_PATTERNS) -> bool:
     """Whether a file is a test or belongs to tests, by its name."""
-    *folders, last = name.split("/")
-    return any(
-        any(fnmatchcase(folder, pattern[:-1]) for folder in folders)
-        if pattern.endswith("/")
-        else fnmatchcase(last, pattern)
-        for pattern in patterns
-    )
+    return _test_form(patterns).search(f"/{name}") is not None
+
+
+@lru_cache(maxsize=64)
+def _test_form(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """What the names of these files have, behind a slash. Asked for thousands of files, so it is one expression."""
+    parts = []
+    for pattern in patterns:
+        form = translate(pattern.rstrip("/")).removeprefix("(?s:").removesuffix(")\\Z").replace(".*", "[^/]*")
+        parts.append(f"/{form}/" if pattern.endswith("/") else f"/{form}\\Z")
+    return re.compile("|".join(parts) or "(?!)", re.DOTALL)
+
+
+def is_build_script(name: str) -> bool:
+    """Whether a file is the program that a builder of documentation loads from its folder."""
+    *folders, last = name.casefold().split("/")
+    return last == "conf.py" and any(folder in _DOCUMENTATION for folder in folders)
+
+
+@dataclass(frozen=True)
+class _Command:
+    """A command without what starts it."""
+
+    words: tuple[str, ...]
+    program: str
+    own: tuple[NamedFile, ...]
+    """The program itself and the module of `python -m`, if they are files of the project."""
+    module: str | None
 
 
 def named_files(argv: Sequence[str]) -> Iterator[NamedFile]:
     """The files that a command names and that judge the work, as paths relative to the project; they may not exist."""
-    words = list(_without_launcher(argv))
-    if not words:
+    command = _command(argv)
+    if command is None:
         return
-    program = PurePosixPath(words[0]).name
-    if "/" in words[0] and not words[0].startswith("/"):
-        yield NamedFile(_plain(words[0]), whole_folder=True)
-    rest = words[1:]
-    module = _module(words)
-    if module is not None:
-        program, rest = module, words[words.index("-m") + 2 :]
-        yield NamedFile(module.replace(".", "/"), whole_folder=False, module=True)
-    yield from (NamedFile(name, whole_folder=False) for name in _RECIPE_FILES.get(program, ()))
+    yield from command.own
+    program, rest = command.program, command.words[1:]
+    if command.module is not None:
+        program, rest = command.module, command.words[command.words.index("-m") + 2 :]
+    yield from _recipes(program, rest)
+    yield from (NamedFile(name, whole_folder=False, loaded=True) for name in loaded_by_options(program, rest))
     reads = program in _READERS or "--doctest-modules" in rest
     for position, word in enumerate(rest):
         settings = position > 0 and rest[position - 1].startswith("-")
@@ -210,20 +278,52 @@ def named_files(argv: Sequence[str]) -> Iterator[NamedFile]:
 
 def executed_files(argv: Sequence[str]) -> Iterator[NamedFile]:
     """The files that a command runs: its program, the script of an interpreter, the module of ``python -m``."""
-    words = list(_without_launcher(argv))
-    if not words:
+    command = _command(argv)
+    if command is None:
         return
-    program = PurePosixPath(words[0]).name
-    if "/" in words[0] and not words[0].startswith("/"):
-        yield NamedFile(_plain(words[0]), whole_folder=True)
-    if (module := _module(words)) is not None:
-        yield NamedFile(module.replace(".", "/"), whole_folder=False, module=True)
-    elif program in _RUNNERS or program.startswith(("python", "pypy")):
+    yield from command.own
+    program, words = command.program, command.words
+    if command.module is not None:
+        rest = words[words.index("-m") + 2 :]
+        yield from (
+            NamedFile(name, whole_folder=False, loaded=True) for name in loaded_by_options(command.module, rest)
+        )
+        return
+    if program in _RUNNERS or program.startswith(("python", "pypy")):
         script = next((word for word in words[1:] if not word.startswith("-")), None)
         if script is not None and not script.startswith(("/", "~")):
             yield NamedFile(_plain(script), whole_folder=True)
     elif program in _RECIPE_FILES:
-        yield from (NamedFile(name, whole_folder=False) for name in _RECIPE_FILES[program])
+        yield from _recipes(program, words[1:])
+    yield from (NamedFile(name, whole_folder=False, loaded=True) for name in loaded_by_options(program, words[1:]))
+
+
+def _recipes(program: str, rest: Sequence[str]) -> Iterator[NamedFile]:
+    """What a program runs because of its name: in the project, and in the folder that an option says."""
+    names = _RECIPE_FILES.get(program, ())
+    folders = [""]
+    for position, word in enumerate(rest if names else ()):
+        option, equals, value = word.partition("=")
+        if option in _FOLDER_OPTIONS:
+            folders.append(value if equals else "".join(rest[position + 1 : position + 2]))
+        elif word.startswith("-C") and len(word) > 2:
+            folders.append(word[2:])
+    for folder in folders:
+        if not folder.startswith(("/", "~")) and ".." not in folder.split("/"):
+            yield from (NamedFile(_plain(f"{folder}/{name}" if folder else name), whole_folder=False) for name in names)
+
+
+def _command(argv: Sequence[str]) -> _Command | None:
+    words = tuple(_without_launcher(argv))
+    if not words:
+        return None
+    own: list[NamedFile] = []
+    if "/" in words[0] and not words[0].startswith("/"):
+        own.append(NamedFile(_plain(words[0]), whole_folder=True))
+    module = _module(words)
+    if module is not None:
+        own.append(NamedFile(module.replace(".", "/"), whole_folder=False, module=True))
+    return _Command(words, PurePosixPath(words[0]).name, tuple(own), module)
 
 
 def _without_launcher(argv: Sequence[str]) -> Iterator[str]:

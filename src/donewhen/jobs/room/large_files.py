@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from donewhen.foundation.files import read_whole
 from donewhen.foundation.git import git
 from donewhen.foundation.git_objects import object_name
 from donewhen.jobs.room.blobs import MissingContentError
@@ -85,7 +86,7 @@ class LargeFileBlobs:
     def contents(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
         for name, blob in files:
             try:
-                content = self._paths[blob].read_bytes()
+                content = read_whole(self._paths[blob])
             except (OSError, KeyError) as error:
                 raise MissingContentError(f"The agreed content of {name} can't be read.") from error
             if object_name(content, "blob", blob) != blob:

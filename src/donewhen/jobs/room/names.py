@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 _PATTERN = frozenset("*?[")
@@ -68,12 +68,3 @@ class SamePaths:
             if known is not None:
                 return "/".join((known, *parts[end:]))
         return name
-
-
-def by_folder(names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
-    """The names in each folder, without those of folders in it."""
-    folders: dict[str, list[str]] = {}
-    for name in names:
-        folder, _, last = name.rpartition("/")
-        folders.setdefault(folder, []).append(last)
-    return {folder: tuple(lasts) for folder, lasts in folders.items()}

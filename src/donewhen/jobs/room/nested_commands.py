@@ -1,4 +1,4 @@
-"""Scripts that agreed files run: recipes of a Makefile, scripts of a manifest, lines of a shell script."""
+"""Files that agreed files have run or loaded: recipes of a makefile, scripts of a manifest, shell scripts, settings."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from heapq import nsmallest
 
-from donewhen.jobs.room.judging_names import NamedFile, executed_files
+from donewhen.jobs.room.judging_names import NamedFile, executed_files, is_settings
+from donewhen.jobs.room.loaded_files import loaded_by
 
 _SHELL = (".sh", ".bash", ".mk")
 _RECIPES = frozenset({"makefile", "gnumakefile", "justfile", "taskfile.yml", "taskfile.yaml", "tox.ini"})
@@ -17,12 +19,25 @@ _SHELL_WORDS = frozenset({"exec", "command", "if", "elif", "then", "else", "do",
 _ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
 _SHEBANG = re.compile(r"#!.*\b(?:ba|da|z|k)?sh\b")
 _MAX_BYTES, _MAX_LINES, _DEEPEST = 1 << 20, 5_000, 4
+_MAX_SETTINGS = 300
+_READABLE = (
+    *(".toml", ".json", ".yml", ".yaml", ".ini", ".cfg", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".xml", ".dist"),
+    *("rc", ".flake8", "conftest.py"),
+)
 
 
 def with_nested(
     named: Iterable[Sequence[NamedFile]], inside: str, agreed: Collection[str], read: Callable[[str], bytes | None]
 ) -> list[tuple[NamedFile, ...]]:
-    """The files that checks name, and those that these run in turn; ``read`` returns an agreed file's content."""
+    """The files that checks name, those that these run in turn, and those that settings have loaded; ``read`` returns
+    an agreed file's content."""
+    return [*run_in_turn(named, inside, agreed, read), tuple(_named_by_settings(agreed, read))]
+
+
+def run_in_turn(
+    named: Iterable[Sequence[NamedFile]], inside: str, agreed: Collection[str], read: Callable[[str], bytes | None]
+) -> list[tuple[NamedFile, ...]]:
+    """The files that checks name, and those that these run in turn."""
     every = [tuple(files) for files in named]
     level = [file for files in every for file in files]
     seen: set[str] = set()
@@ -39,6 +54,21 @@ def with_nested(
         every.append(tuple(found))
         level = found
     return every
+
+
+def _named_by_settings(agreed: Collection[str], read: Callable[[str], bytes | None]) -> Iterator[NamedFile]:
+    """The files that settings of tools have loaded."""
+    for name in nsmallest(_MAX_SETTINGS, filter(_may_load_others, agreed), key=lambda name: (name.count("/"), name)):
+        folder = name.rpartition("/")[0]
+        for path in loaded_by(name, read(name) or b""):
+            yield NamedFile(path, whole_folder=False, loaded=True, beside=folder)
+
+
+def _may_load_others(name: str) -> bool:
+    folders, _, last = name.rpartition("/")
+    if folders.startswith(".") or "/." in folders or "node_modules" in folders:
+        return False
+    return last.casefold().endswith(_READABLE) and is_settings(last)
 
 
 def commands_in(name: str, content: bytes) -> Iterator[tuple[str, ...]]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
+from donewhen.foundation.files import read_whole
 from donewhen.jobs.room.building import remove_room
 
 _LOCK = ".lock"
@@ -197,7 +198,7 @@ def _is_left_over(path: Path, name: str) -> bool:
     if name.startswith(_TEMPORARY):
         return True
     try:
-        project = path.read_text("utf-8", "surrogateescape").partition("\n")[0]
+        project = read_whole(path).decode("utf-8", "surrogateescape").partition("\n")[0]
         return not os.path.isdir(project) or time.time() - path.stat().st_mtime > _KEPT_SECONDS  # noqa: PTH112
     except OSError:
         return False

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 
-from donewhen.config.agent_runtimes import LOCAL_HOOK_FILES, PROJECT_HOOK_FILES
+from donewhen.config.agent_runtimes import LOCAL_HOOK_FILES, PROJECT_HOOK_FILES, PROJECT_HOOK_SCRIPTS
 from donewhen.config.loader import CONFIG_FILE
 from donewhen.foundation.executables import safe_path
-from donewhen.foundation.git_objects import TreeFile, object_name
+from donewhen.foundation.files import read_whole
+from donewhen.foundation.git_objects import LINK, TreeFile, object_name
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.room.agreed_tree import AgreedFiles, Place, agreed_files
 from donewhen.jobs.room.basis import RoomBasis, basis_of
 from donewhen.jobs.room.blobs import Blobs, DiskBlobs, SeveralBlobs, StoredBlobs
+from donewhen.jobs.room.built_files import built_files
 from donewhen.jobs.room.checkout_forms import CheckedOut, SealedFilters, checked_out
 from donewhen.jobs.room.disk_tree import DiskTree, read_disk
 from donewhen.jobs.room.done_work import files_of_done_jobs
@@ -26,6 +30,7 @@ from donewhen.jobs.room.names import matches_pattern
 from donewhen.jobs.room.nested_commands import with_nested
 from donewhen.jobs.room.room_plan import RoomPlan, Tree, plan_room
 from donewhen.jobs.room.sparse import left_out_of_checkout
+from donewhen.jobs.room.test_data import data_of_tests
 from donewhen.jobs.room.upstream import UpstreamFiles, upstream_files
 from donewhen.jobs.room.work_area import JudgingFiles, WorkArea, judging_files
 from donewhen.test_reports.collected_files import PYTEST_SETTINGS, collected_patterns
@@ -123,8 +128,9 @@ def read_rooms(
                 lambda name: _content(committed, name),
             ),
             collected=collected,
-            test_patterns=_collected_patterns(committed, basis),
-            installed=installed_names(place.top, disk.environments),
+            test_patterns=patterns_of_tests(committed, basis),
+            installed=installed_names(place.top, disk.environments, basis.commands),
+            built=built_files(place.inside, committed.files, lambda name: _content(committed, name)),
         )
         filters = SealedFilters(basis.tree.filters, safe_path(workspace.root))
 
@@ -139,6 +145,9 @@ def read_rooms(
         form = in_checkout(committed)
         agreed = form.agreed
         plan = plan_with(agreed, form)
+        if data := data_of_tests(plan, judges, area, committed.files, partial(_contents, committed)):
+            judges = replace(judges, collected=judges.collected | data)
+            plan = plan_with(agreed, form)
         done: dict[str, TreeFile] = {}
         if plan.two_runs and (done := files_of_done_jobs(workspace, job, plan, judges)):
             agreed = replace(agreed, files={**agreed.files, **done})
@@ -160,7 +169,12 @@ def _content(agreed: AgreedFiles, name: str) -> bytes:
     return next(iter([*agreed.blobs.contents([(name, agreed.files[name].blob)])]))
 
 
-def _collected_patterns(agreed: AgreedFiles, basis: RoomBasis) -> tuple[str, ...]:
+def _contents(agreed: AgreedFiles, names: Iterable[str]) -> Iterator[bytes]:
+    files = [(name, agreed.files[name].blob) for name in names if agreed.files[name].mode != LINK]
+    yield from agreed.blobs.contents(files)
+
+
+def patterns_of_tests(agreed: AgreedFiles, basis: RoomBasis) -> tuple[str, ...]:
     """Patterns of the files from which the commands collect tests, by the agreed settings."""
     runners = [(runner_of(command), command) for command in basis.commands if command]
     names = [name for name in agreed.files if name.rpartition("/")[2] in PYTEST_SETTINGS] if runners else []
@@ -174,7 +188,7 @@ def sealed_by_project(workspace: Workspace, place: Place) -> Callable[[str], boo
     """Whether the project's own agreement seals a file, by what it says: settings, hooks and missions. They are in the
     room as they were committed."""
     missions = f"{PurePosixPath(workspace.settings().judge.missions)}/"
-    names = frozenset((CONFIG_FILE, *PROJECT_HOOK_FILES, *LOCAL_HOOK_FILES))
+    names = frozenset((CONFIG_FILE, *PROJECT_HOOK_FILES, *PROJECT_HOOK_SCRIPTS, *LOCAL_HOOK_FILES))
 
     def is_sealed(name: str) -> bool:
         inner = name.removeprefix(place.inside)
@@ -183,11 +197,14 @@ def sealed_by_project(workspace: Workspace, place: Place) -> Callable[[str], boo
     return is_sealed
 
 
-def installed_names(top: Path, environments: Collection[str]) -> frozenset[str]:
-    """The top-level names that the packages in virtual environments have."""
+def installed_names(top: Path, environments: Collection[str], commands: Iterable[Sequence[str]] = ()) -> frozenset[str]:
+    """The top-level names that packages have: in virtual environments, and beside the interpreters of commands."""
+    programs = dict.fromkeys(word for command in commands for word in command[:2])
+    found = (shutil.which(word, path=safe_path(top)) for word in programs if "python" in word)
+    prefixes = [Path(program).parent.parent for program in found if program is not None]
     names: set[str] = set()
-    for environment in environments:
-        for folder in (top / environment).glob("lib/python3*/site-packages"):
+    for prefix in (*(top / environment for environment in environments), *prefixes):
+        for folder in prefix.glob("lib/python3*/*-packages"):
             with suppress(OSError):
                 names |= {entry.partition(".")[0].partition("-")[0] for entry in os.listdir(folder)}  # noqa: PTH208
     return frozenset(names)
@@ -233,7 +250,7 @@ def agreed_present(disk: DiskTree, agreed: AgreedFiles, basis: RoomBasis) -> dic
 def _only_dependencies(top: Path, agreed: AgreedFiles, name: str) -> bool:
     before = next(iter([*agreed.blobs.contents([(name, agreed.files[name].blob)])]))
     try:
-        return only_dependencies_differ(name.casefold(), before, (top / name).read_bytes())
+        return only_dependencies_differ(name.casefold(), before, read_whole(top / name))
     except OSError:
         return False
 
@@ -243,7 +260,7 @@ def is_same_in_checkout(top: Path, name: str, agreed: TreeFile | None) -> bool:
     if agreed is None:
         return False
     try:
-        content = (top / name).read_bytes()
+        content = read_whole(top / name)
     except OSError:
         return False
     if b"\r\n" not in content or b"\0" in content[:8000]:

@@ -27,6 +27,9 @@ def room_environment(environment: Mapping[str, str], startup: Path) -> dict[str,
 
 def program_in_room(program: Path, root: Path, room: Path) -> Path:
     """A program of the project as it lies in the room; any other program as it is."""
+    # `../venv/bin/python` is no program of the project.
+    if ".." in program.parts:
+        program = Path(os.path.normpath(program))
     if not program.is_relative_to(root):
         return program
     return room / program.relative_to(root)

@@ -101,6 +101,8 @@ def plan_room(
         if new is not None:
             whole[name] = new
         change = _change(name, old, new, paths.same_as(name), area, judges, only_dependencies)
+        if change.how == "added" and change.kind == "work" and _is_stub(name, disk) and not area.is_output(name):
+            change = change._replace(kind="judges")
         changes.append(change)
         if accepted.get(name) == change.blob and name not in locked:
             taken.add(name)
@@ -137,6 +139,11 @@ def _change(
         kind = "outside"
     how: ChangeKind = "added" if old is None else "removed" if new is None else "changed"
     return Change(name, how, kind, "" if new is None else new.blob)
+
+
+def _is_stub(name: str, disk: Tree) -> bool:
+    """Whether type checkers read this file, and not the module beside it."""
+    return name.endswith(".pyi") and name[:-1] in disk
 
 
 def _with_mode(name: str, old: TreeFile, new: TreeFile, area: WorkArea, judges: JudgingFiles) -> TreeFile:

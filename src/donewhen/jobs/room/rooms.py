@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from donewhen.foundation.canonical import digest
-from donewhen.foundation.git_objects import TreeFile
+from donewhen.foundation.git_objects import TreeFile, folders_of
 from donewhen.jobs.room.agreed_tree import AgreedFiles
 from donewhen.jobs.room.blobs import Blobs
 from donewhen.jobs.room.building import (
@@ -17,10 +17,14 @@ from donewhen.jobs.room.building import (
     close_for_writing,
     lay_out,
     link_environments,
+    marks_of,
     remove_files,
     remove_unknown,
+    touched_files,
 )
+from donewhen.jobs.room.built_files import BuiltFiles, age_files
 from donewhen.jobs.room.judging_names import is_settings
+from donewhen.jobs.room.moved_folders import watching_folders
 from donewhen.jobs.room.own_folders import RoomError, kept_folder, own_folder, temporary_folder, writing_there
 from donewhen.jobs.room.repository import check_out, finish_repository, remove_repository, start_repository
 from donewhen.jobs.room.room_plan import Tree
@@ -61,8 +65,18 @@ class Room:
     blobs: Blobs = field(repr=False)
     writable: Callable[[str], bool] = field(repr=False)
     environments: Sequence[str] = ()
+    mounted: bool = False
+    """Whether commands find it at the repository's own path."""
     commit: str | None = None
-    links: tuple[str, ...] = ()
+    judging: Callable[[str], bool] = field(default=lambda _: False, repr=False)
+    """Whether a file judges the work, so that no command may touch it, not even for a while."""
+    built: BuiltFiles = field(default_factory=BuiltFiles, repr=False)
+    """What `make` builds in it."""
+    changed_names: Collection[str] = field(default=(), repr=False)
+    """The files that the agent has changed."""
+    _closed: dict[str, TreeFile] = field(default_factory=dict, repr=False)
+    """The files that no command may write to."""
+    _marks: dict[str, tuple[int, int]] = field(default_factory=dict, repr=False)
 
     @property
     def project(self) -> Path:
@@ -73,27 +87,43 @@ class Room:
         """Make the folder have the files of the tree, and nothing else."""
         with writing_there(self.folder):
             self._lay_out()
+            age_files(self.folder, self.changed_names, self.built, self.tree)
+        self._closed = {name: file for name, file in self.tree.items() if not self.writable(name)}
+        self._marks = marks_of(self.folder, self._closed)
 
     def _lay_out(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.folder.is_symlink():
             raise RoomError("The folder of the room is not a folder.", where=str(self.folder))
         remove_repository(self.folder)
-        remove_unknown(self.folder, self.tree, self.links)
+        remove_unknown(self.folder, self.tree)
         missing = changed_files(self.folder, self.tree, own=True)
         remove_files(self.folder, missing)
         if self.commit is not None:
             self._check_out_with_git(missing, self.commit)
         else:
             self._write(missing)
-        self.links = (*self.links, *link_environments(self.folder, self.agreed.place.top, self.environments, self.tree))
+        top = self.agreed.place.top
+        link_environments(self.folder, top, self.environments, self.tree, mounted=self.mounted)
         if wrong := changed_files(self.folder, self.tree):
             raise RoomError(f"{wrong[0]} can't be laid out with the agreed content.", where=str(self.folder))
 
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Meanwhile, a command runs in the room: remember which agreed folders it moves."""
+        folders = folders_of(name for name in self._marks)
+        with watching_folders(self.folder, sorted(folders)) as moved:
+            yield
+        for name in moved:
+            # Their files are others, or were for a while.
+            self._marks |= {file: (0, 0) for file in self._marks if file.startswith(f"{name}/")}
+
     def changed(self) -> list[str]:
-        """The read-only files that don't have their content any more."""
-        closed = {name: file for name, file in self.tree.items() if not self.writable(name)}
-        return changed_files(self.folder, closed)
+        """The read-only files that don't have their content any more, and those that judge and were written to,
+        although they have it again."""
+        changed = changed_files(self.folder, self._closed)
+        touched = (name for name in touched_files(self.folder, self._marks) if self.judging(name))
+        return [*dict.fromkeys((*changed, *touched))]
 
     def _check_out_with_git(self, missing: Sequence[str], commit: str) -> None:
         converted = {name: file for name, file in self.agreed.committed.items() if self._is_converted(name)}

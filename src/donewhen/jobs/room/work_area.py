@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
-import sys
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Literal
 
+from donewhen.jobs.room.built_files import BuiltFiles
 from donewhen.jobs.room.judging_names import (
     DEPENDENCY_FILES,
     NamedFile,
+    is_build_script,
     is_settings,
     is_test,
     module_files,
 )
+from donewhen.jobs.room.loaded_files import possible_files
 from donewhen.jobs.room.names import is_pattern, matches_pattern
+from donewhen.jobs.room.shadowing_names import is_library_of_python, is_shadowing, shadows_library
 from donewhen.test_reports.collected_files import is_collected
 
 Kind = Literal["work", "tests", "judges", "outside"]
@@ -67,6 +71,14 @@ class WorkArea:
             if not pattern.endswith("/**") or is_pattern(pattern.removesuffix("**"))
         )
 
+    @cached_property
+    def named_prefixes(self) -> tuple[str, ...]:
+        """The folders and files that patterns name without a wildcard, the longest first."""
+        found = {
+            "/".join(takewhile(lambda part: not is_pattern(part), pattern.split("/"))) for pattern in self.patterns
+        }
+        return tuple(sorted(found - {""}, key=len, reverse=True))
+
     def is_named_output(self, name: str) -> bool:
         """Whether a file is itself an agreed output, not one of those that a pattern covers."""
         return any(not is_pattern(output) and matches_pattern(name, output, below=False) for output in self.outputs)
@@ -94,7 +106,8 @@ class JudgingFiles:
     named_folders: frozenset[str] = frozenset()
     """Folders of such files; what lies directly in them judges, too."""
     named_modules: frozenset[str] = frozenset()
-    """Agreed modules that ``python -m`` runs, without their endings: another file of that name would be run instead."""
+    """Agreed modules that ``python -m`` runs or that settings have loaded, without their endings: another file of that
+    name would be run instead."""
     collected: frozenset[str] = frozenset()
     """Files from which the agreed test run collected tests."""
     test_patterns: tuple[str, ...] = ()
@@ -105,6 +118,8 @@ class JudgingFiles:
     """Top-level names that installed packages have."""
     agreed_names: Collection[str] = field(default=(), repr=False)
     agreed_folders: Collection[str] = field(default=(), repr=False)
+    built: BuiltFiles = field(default_factory=BuiltFiles, repr=False)
+    """What agreed makefiles build."""
 
     def kind_of(self, name: str, area: WorkArea, *, is_link: bool = False) -> Kind:
         """What a changed or new file is; ``name`` is its name in the agreed tree, or where it would lie in it.
@@ -122,31 +137,52 @@ class JudgingFiles:
             return "tests"
         if manifest or is_settings(_below_named(name, area)):
             return "judges"
-        if name in self.named and name in self.agreed_names:
+        if name in self.agreed_names and (name in self.named or self._builds(name, area)):
             return "judges"
-        if name.rpartition("/")[0] in self.named_folders or self._is_named_module(name):
+        if name.rpartition("/")[0] in self.named_folders or self._is_named_module(name) or self._is_in_the_way(name):
             return "judges"
         return "outside" if self._takes_over(name, area, is_link=is_link) else "work"
 
     def judges(self, name: str) -> bool:
         """Whether a file judges work, wherever the work area lies."""
-        return is_settings(name) or name in self.named or self.kind_of(name, WorkArea(self.inside, (name,))) != "work"
+        return (
+            is_settings(name)
+            or name in self.named
+            or is_build_script(name)
+            or self.kind_of(name, WorkArea(self.inside, (name,))) != "work"
+        )
 
     def is_test(self, name: str) -> bool:
         inner = name.removeprefix(self.inside)
         return name in self.collected or is_test(inner) or is_collected(inner, self.test_patterns)
 
+    @cached_property
+    def _test_folders(self) -> frozenset[str]:
+        return frozenset(name.rpartition("/")[0] for name in self.agreed_names if self.is_test(name))
+
+    def _builds(self, name: str, area: WorkArea) -> bool:
+        """Whether a program loads a file because of its place, and nobody agreed to it by its own name."""
+        return is_build_script(name) and bool(_below_named(name, area))
+
+    def _is_in_the_way(self, name: str) -> bool:
+        """Whether `make` would take a new file for what it has to build, and would not run anything."""
+        return name not in self.agreed_names and self.built.prevents_building(name, self.agreed_folders)
+
     def _is_named_module(self, name: str) -> bool:
         if name in self.agreed_names:
             return False
-        folder, slash, last = name.rpartition("/")
-        stem = f"{folder}{slash}{last.partition('.')[0]}"
-        return stem in self.named_modules or stem.removesuffix("/__init__") in self.named_modules
+        return _module_stem(name) in self.named_modules
 
     def _takes_over(self, name: str, area: WorkArea, *, is_link: bool) -> bool:
         """Whether a new file adds a top-level module, which could be imported instead of an agreed or installed one."""
+        if name not in self.agreed_names and not area.is_output(name) and is_shadowing(name):
+            return True
         if not name.endswith(_CODE) and not is_link:
             return False
+        if name not in self.agreed_names and shadows_library(
+            name, self.agreed_names, self.agreed_folders, self._test_folders, self.installed
+        ):
+            return True
         for root in self.import_roots:
             if not name.startswith(root):
                 continue
@@ -154,7 +190,7 @@ class JudgingFiles:
             if f"{root}{first}" in (self.agreed_folders if inner else self.agreed_names):
                 continue
             module = first.partition(".")[0]
-            taken = module in sys.stdlib_module_names or module in self.installed or module in _FRAMEWORK
+            taken = is_library_of_python(module, self.installed)
             # A package or an extension module comes before a module of the same name.
             other = f"{root}{module}.py"
             taken = taken or (other in self.agreed_names and not area.has(other))
@@ -163,37 +199,14 @@ class JudgingFiles:
         return False
 
 
-_FRAMEWORK = frozenset(
-    {
-        "pytest",
-        "_pytest",
-        "pluggy",
-        "iniconfig",
-        "packaging",
-        "pygments",
-        "unittest2",
-        "nose",
-        "sitecustomize",
-        "usercustomize",
-    }
-)
-
-
 def _below_named(name: str, area: WorkArea) -> str:
     """A name without the folders that a pattern names: a person who agrees to `/.github/**` agrees to hidden files."""
-    best = ""
-    for pattern in area.patterns:
-        literal: list[str] = []
-        for part in pattern.split("/"):
-            if is_pattern(part):
-                break
-            literal.append(part)
-        prefix = "/".join(literal)
-        if prefix and (name == prefix or name.startswith(f"{prefix}/")) and len(prefix) > len(best):
-            best = prefix
-    if name == best:
-        return ""
-    return name.removeprefix(f"{best}/") if best else name
+    for prefix in area.named_prefixes:
+        if name == prefix:
+            return ""
+        if name.startswith(f"{prefix}/"):
+            return name[len(prefix) + 1 :]
+    return name
 
 
 def judging_files(
@@ -205,6 +218,7 @@ def judging_files(
     collected: Iterable[str] = (),
     test_patterns: Sequence[str] = (),
     installed: Iterable[str] = (),
+    built: BuiltFiles | None = None,
 ) -> JudgingFiles:
     """What judges, for these agreed files and checks."""
     roots = {inside, "", *(f"{inside}{folder}/" for folder in _ROOT_FOLDERS if f"{inside}{folder}" in folders)}
@@ -212,6 +226,12 @@ def judging_files(
     named_folders: set[str] = set()
     named_modules: set[str] = set()
     for file in (file for files in commands for file in files):
+        if file.loaded:
+            found = set(_loaded_files(inside, file, roots, agreed))
+            named |= found
+            named_modules |= {_module_stem(name) for name in found}
+            named_folders |= set(_loaded_folders(inside, file, folders))
+            continue
         for name in _in_repository(inside, file, roots):
             named.add(name)
             if name in agreed and file.module:
@@ -233,6 +253,7 @@ def judging_files(
         frozenset(installed),
         agreed.keys(),
         folders,
+        built or BuiltFiles(),
     )
 
 
@@ -243,6 +264,30 @@ def _in_repository(inside: str, file: NamedFile, roots: Iterable[str]) -> Iterat
     name = os.path.normpath(f"{inside}{file.name}")
     if not name.startswith(".."):
         yield name
+
+
+def _loaded_files(inside: str, file: NamedFile, roots: Collection[str], agreed: Collection[str]) -> Iterator[str]:
+    """The agreed files that are loaded by this name: from the folder of the settings, the project, an import root."""
+    for folder in {f"{file.beside}/" if file.beside else "", inside, *roots}:
+        for path in possible_files(file.name):
+            name = os.path.normpath(f"{folder}{path}")
+            if name in agreed:
+                yield name
+
+
+def _loaded_folders(inside: str, file: NamedFile, folders: Collection[str]) -> Iterator[str]:
+    """The same for a folder, such as one with rules of a linter."""
+    if "/" in file.name:
+        for folder in (f"{file.beside}/" if file.beside else "", inside):
+            name = os.path.normpath(f"{folder}{file.name}")
+            if name in folders:
+                yield name
+
+
+def _module_stem(name: str) -> str:
+    folder, slash, last = name.rpartition("/")
+    stem = f"{folder}{slash}{last.partition('.')[0]}"
+    return stem.removesuffix("/__init__").removesuffix("/index")
 
 
 def area_of(

@@ -139,12 +139,12 @@ def _resolve(top: Path, ref: str, option: str) -> str:
             next_step=f"Fetch it first: git fetch origin {ref.removeprefix('origin/')}; in CI, check out the whole "
             "history (fetch-depth: 0).",
         )
-    commits = {git(top, "rev-parse", "--verify", "--quiet", f"{kind}/{ref}^{{commit}}") for kind in _REF_FOLDERS} - {
-        None
-    }
-    if len(commits) > 1:
+    named = (resolve_commit(top, f"{kind}/{ref}") for kind in _REF_FOLDERS)
+    commits = {found for found in named if found is not None}
+    # git prefers a file of this name in its own folder (as for HEAD) to every branch and tag.
+    if len(commits) > 1 or (commits and commit not in commits):
         raise BaseError(
-            f"{ref!r} is ambiguous: several branches, tags or remote branches have this name.",
+            f"{ref!r} is ambiguous: several branches, tags, remote branches or files of git have this name.",
             next_step=f"Use the full name: {option} refs/remotes/{ref}",
         )
     return commit

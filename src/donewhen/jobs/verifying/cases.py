@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 Outcome = Literal["passed", "failed", "skipped", "error"]
@@ -28,6 +29,12 @@ class VerificationCase(NamedTuple):
     """The requirement, or the result."""
     output: str = ""
     """The end of a failed command's output; untrusted text."""
+
+
+def case_from_reasons(name: str, kind: CaseKind, reasons: Iterable[CaseReason]) -> VerificationCase:
+    """A case that fails if there are reasons, else passes."""
+    failures = tuple(reasons)
+    return VerificationCase(name, kind, "failed" if failures else "passed", failures)
 
 
 class JobCases(NamedTuple):

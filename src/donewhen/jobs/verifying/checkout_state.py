@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from donewhen.config.state_folder import FOLDER
 from donewhen.foundation.git import CommittedFile, git
-from donewhen.foundation.git_objects import object_name
+from donewhen.foundation.git_objects import folders_of, object_name
 from donewhen.jobs.evidence.tree_diff import git_blob_hash, resolve_commit
 from donewhen.jobs.verifying.base_branch import Base, read_unfollowed
 from donewhen.jobs.verifying.laying_out import clear_path
@@ -70,15 +70,12 @@ def left_out_names(base: Base, linked: Sequence[str]) -> list[str]:
     return [name for name in _ignored(base) if not any(f"{name}/".startswith(folder) for folder in inside)]
 
 
-def link_environments(base: Base, folder: Path, steers: Callable[[str], bool]) -> tuple[str, ...]:
-    """Link ignored environments, which commands need and no commit has, and return their names."""
-    linked: list[str] = []
-    for name in environment_names(base):
-        # A folder that only looks like an environment could be imported instead of a module of the same name.
-        if not os.path.lexists(folder / name) and not steers(f"{name}/pyvenv.cfg"):
-            clear_path(folder, name).symlink_to(base.top / name)
-            linked.append(name)
-    return tuple(linked)
+def environments_for(base: Base, files: Collection[str], steers: Callable[[str], bool]) -> tuple[str, ...]:
+    """The ignored environments that a room with these files gets: commands need them, and no commit has them."""
+    found = [*dict.fromkeys(environment_names(base))]
+    taken = {*files, *folders_of(files)} if found else set()
+    # A folder that only looks like an environment could be imported instead of a module of the same name.
+    return tuple(name for name in found if name not in taken and not steers(f"{name}/pyvenv.cfg"))
 
 
 def copy_ignored_outputs(base: Base, folder: Path, outputs: WorkOutputs) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
-from donewhen.config.agent_runtimes import PROJECT_HOOK_FILES
+from donewhen.config.agent_runtimes import PROJECT_HOOK_FILES, PROJECT_HOOK_SCRIPTS
 from donewhen.config.loader import CONFIG_FILE, PROJECT_FILE
 from donewhen.config.state_folder import FOLDER
 from donewhen.foundation.errors import ConfigError, DonewhenError
@@ -126,7 +126,11 @@ def _is_contract(base: Base, name: str) -> bool:
     if not name.startswith(base.inside):
         return False
     inner = name.removeprefix(base.inside)
-    return inner.startswith(f"{FOLDER}/") or is_plan(base.form, inner) or inner in PROJECT_HOOK_FILES
+    return (
+        inner.startswith(f"{FOLDER}/")
+        or is_plan(base.form, inner)
+        or inner in (*PROJECT_HOOK_FILES, *PROJECT_HOOK_SCRIPTS)
+    )
 
 
 def is_compiled(name: str) -> bool:

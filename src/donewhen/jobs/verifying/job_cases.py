@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from donewhen.foundation.plain_text import plain_text
 from donewhen.foundation.process import CommandNotRunnableError
-from donewhen.foundation.secrets import redact_secrets
+from donewhen.jobs.board.job_state import OF_MACHINE
 from donewhen.jobs.board.validity import DependencyFact
-from donewhen.jobs.evidence.commands import evidence_store
 from donewhen.jobs.evidence.placed_runs import running_in
-from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement
+from donewhen.jobs.evidence.requirements import Requirement
 from donewhen.jobs.evidence.room_session import PrepareFailedError
 from donewhen.jobs.gates.agreement_gate import agreement_gate
 from donewhen.jobs.gates.dependency_gate import dependency_gate
-from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.gates.facts import Facts
 from donewhen.jobs.gates.score import score_of
-from donewhen.jobs.gates.truth_gate import CRITERION_CODES, status_sentence, truth_gate
+from donewhen.jobs.gates.suites import SuiteFact
+from donewhen.jobs.gates.truth_gate import CRITERION_CODES, truth_gate
 from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.ledger.entry_content import CommandRun
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
-from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode, GateReason
+from donewhen.jobs.ledger.gate_results import GateCode, GateReason
+from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.verifying.agreed_jobs import AgreedJob
 from donewhen.jobs.verifying.base_branch import Base
 from donewhen.jobs.verifying.branch_changes import receipt_reasons
-from donewhen.jobs.verifying.cases import CaseKind, CaseReason, VerificationCase
-from donewhen.jobs.verifying.decisions import acceptance_step, person_decides
+from donewhen.jobs.verifying.branch_signs import held_for_signs
+from donewhen.jobs.verifying.cases import CaseReason, VerificationCase, case_from_reasons
+from donewhen.jobs.verifying.criterion_cases import criterion_case, next_step, prepare_case
+from donewhen.jobs.verifying.decisions import person_decides
+from donewhen.jobs.verifying.probing import probe_notes
 from donewhen.jobs.verifying.rerun import SignedEntries, lost_tests, rerun_job, run_tests, with_dependencies
 from donewhen.jobs.verifying.run_trees import RunTree
 from donewhen.test_reports.renamed_tests import renamed_tests
 
 OnProgress = Callable[[str], None]
 
-_MAX_LINES = 20
 # These compare with the job's start on the base; here everything is run again anyway.
 _NOT_APPLICABLE = frozenset({GateCode.NOT_STARTED, GateCode.REPORT_CONFIG_CHANGED})
 _REQUIREMENT_CODES = frozenset(
@@ -44,6 +44,10 @@ _REQUIREMENT_CODES = frozenset(
         GateCode.COMMAND_NOT_PASSED,
         GateCode.OUTSIDE_WORK_AREA,
         GateCode.TESTS_CHANGED,
+        GateCode.SIGNS_FOUND,
+        GateCode.RUN_NOT_TRUSTED,
+        GateCode.RUN_FLAKY,
+        *OF_MACHINE,
     }
 )
 _RERUN_COMPONENTS = ("acceptance", "verification")
@@ -64,34 +68,34 @@ def job_cases(
     results: list[tuple[RunTree, Facts]] = []
     base_tree, *work_trees = trees
     base_job = base_tree.workspace.job_at(base_tree.workspace.root / agreed_job.name)
-    # What can't be built on the base has no tests there.
-    with running_in(base_tree.room), suppress(CommandNotRunnableError, PrepareFailedError):
-        base_tree.room.prepare()
-        run_tests(
-            base_tree.workspace,
-            base_job,
-            base_tree.memory,
-            lambda requirement: on_progress(f"{base_job.id}  {base_tree.label}{requirement.evidence}"),
-        )
+    run_base_tests(base_tree, base_job, on_progress)
     for tree in work_trees:
         job = tree.workspace.job_at(tree.workspace.root / agreed_job.name)
 
         def report(requirement: Requirement, label: str = tree.label) -> None:
             on_progress(f"{agreed_job.job.id}  {label}{requirement.evidence}")
 
-        with running_in(tree.room):
+        with running_in(tree.room.beside(base_tree.room)):
             try:
+                tree.enter()
                 tree.room.prepare()
             except PrepareFailedError as error:
-                yield _prepare_case(agreed_job, tree, error)
+                yield prepare_case(agreed_job, tree, error)
                 return
-            facts = with_dependencies(rerun_job(base, tree.workspace, job, tree.memory, signed, report), states)
+            facts = with_dependencies(rerun_job(base, tree.room, job, signed, report), states)
+            plan = work_trees[0].plan
+            if tree is work_trees[-1] and plan is not None and _have_passed([*results, (tree, facts)]):
+                on_progress(f"{agreed_job.job.id}  {tree.label}probing the tests")
+                tree.room.probed += probe_notes(base, base_tree, tree, plan, job)
         if agreed_job.done:
             facts = facts._replace(outputs=tuple(file._replace(changed=True) for file in facts.outputs))
         before = results[0][0] if results else base_tree
-        lost = lost_tests(before.workspace, tree.workspace, job, work_trees[0].free, _renaming(before, tree))
-        results.append((tree, facts._replace(suites=lost)))
-    results = person_decides(results, base_tree, base_job)
+        results.append((tree, facts._replace(suites=lost_in(before, tree, job))))
+    decided = person_decides([(tree, facts.evidence) for tree, facts in results], base_tree, base_job)
+    results[0] = (results[0][0], results[0][1]._replace(evidence=decided[0][1]))
+    held = held_for_signs(base, base_tree, results[0][0], agreed_job, results[0][1].evidence, signed)
+    decided = [(decided[0][0], held), *decided[1:]]
+    results[0] = (results[0][0], results[0][1]._replace(evidence=held))
     strict = results[0][1]
     agreement = [_case_reason(agreed_job, reason) for reason in agreement_gate(strict).reasons]
     yield case_from_reasons("agreement", "gate", [*agreement, *agreed_job.claim.reasons])
@@ -101,7 +105,7 @@ def job_cases(
         "gate",
         [_case_reason(agreed_job, reason) for reason in _applicable(dependency_gate(strict).reasons)],
     )
-    criteria = [_criterion_case(agreed_job, results, place) for place in range(len(strict.evidence))]
+    criteria = [criterion_case(agreed_job, decided, place) for place in range(len(strict.evidence))]
     yield _truth_case(agreed_job, results, criteria)
     yield _reward_case(agreed_job, strict)
     yield from criteria
@@ -109,14 +113,26 @@ def job_cases(
     yield from _receipt_case(branch, agreed_job, policy, refuted=refuted)
 
 
-def _renaming(before: RunTree, now: RunTree) -> Callable[[Collection[str], Collection[str]], Mapping[str, str]]:
-    return lambda lost, new: renamed_tests(lost, new, before.room.test_sources(), now.room.test_sources())
+def _have_passed(results: Sequence[tuple[RunTree, Facts]]) -> bool:
+    """Whether every check that runs has passed in every folder."""
+    statuses = [status for _, facts in results for status in facts.evidence]
+    return all(status.state == "passed" for status in statuses if status.requirement.check.kind in ("run", "file"))
 
 
-def case_from_reasons(name: str, kind: CaseKind, reasons: Iterable[CaseReason]) -> VerificationCase:
-    """A case that fails if there are reasons, else passes."""
-    failures = tuple(reasons)
-    return VerificationCase(name, kind, "failed" if failures else "passed", failures)
+def run_base_tests(tree: RunTree, job: Job, on_progress: OnProgress) -> None:
+    """Learn which tests there are on the base. What can't be built there has none."""
+    with running_in(tree.room), suppress(CommandNotRunnableError, PrepareFailedError):
+        tree.room.prepare()
+        run_tests(tree.room, job, lambda requirement: on_progress(f"{job.id}  {tree.label}{requirement.evidence}"))
+
+
+def lost_in(before: RunTree, tree: RunTree, job: Job) -> tuple[SuiteFact, ...]:
+    """The tests that ran in a folder, and are missing or skipped in the next one."""
+
+    def renamed(lost: Collection[str], new: Collection[str]) -> Mapping[str, str]:
+        return renamed_tests(lost, new, before.room.test_sources(), tree.room.test_sources())
+
+    return lost_tests(before.workspace, tree.workspace, job, tree.free, renamed)
 
 
 def _truth_case(
@@ -146,31 +162,8 @@ def _reward_case(job: AgreedJob, facts: Facts) -> VerificationCase:
         return VerificationCase("reward", "gate", "passed", text=message)
     code = GateCode.SCORE_TOO_LOW
     return VerificationCase(
-        "reward", "gate", "failed", (CaseReason(code, message, job.claim.where, _next_step(job, code)),)
+        "reward", "gate", "failed", (CaseReason(code, message, job.claim.where, next_step(job, code)),)
     )
-
-
-def _criterion_case(job: AgreedJob, results: Sequence[tuple[RunTree, Facts]], place: int) -> VerificationCase:
-    requirement = results[0][1].evidence[place].requirement
-    kind: CaseKind = "command" if requirement.name == VERIFICATION else "criterion"
-    name = f"`{requirement.evidence}`" if kind == "command" else requirement.name
-    reasons: list[CaseReason] = []
-    output = ""
-    for tree, facts in results:
-        status = facts.evidence[place]
-        if status.state == "passed":
-            continue
-        code = GateCode.COMMAND_NOT_PASSED if kind == "command" else CRITERION_CODES[status.state]
-        label, next_step = tree.label, _next_step(job, code)
-        if status.code is not None:
-            code, label, next_step = status.code, "", acceptance_step(job.job.id, status.code)
-        reasons.append(CaseReason(code, f"{label}{status_sentence(status)}", _line_of(job, requirement), next_step))
-        output = output or _output_end(tree.workspace, status)
-    messages = [reason.message.removeprefix(tree.label) for reason, (tree, _) in zip(reasons, results, strict=False)]
-    if len(messages) > 1 and len(set(messages)) == 1:
-        # The message is the same with either set of tests, so it needs no label.
-        reasons = [reasons[0]._replace(message=messages[0])]
-    return VerificationCase(name, kind, "failed" if reasons else "passed", tuple(reasons), requirement.text, output)
 
 
 def _receipt_case(branch: Workspace, job: AgreedJob, policy: Policy, *, refuted: bool) -> Iterator[VerificationCase]:
@@ -186,44 +179,10 @@ def _receipt_case(branch: Workspace, job: AgreedJob, policy: Policy, *, refuted:
     yield case_from_reasons("receipt", "gate", reasons)
 
 
-def _prepare_case(job: AgreedJob, tree: RunTree, error: PrepareFailedError) -> VerificationCase:
-    code = GateCode.COMMAND_NOT_PASSED
-    reason = CaseReason(code, f"{tree.label}{error.message}.", job.claim.where, _next_step(job, code))
-    output = _last_lines(tree.workspace, redact_secrets(error.run.result.output))
-    return VerificationCase("prepare", "command", "failed", (reason,), output=output)
-
-
 def _applicable(reasons: Sequence[GateReason]) -> list[GateReason]:
     return [reason for reason in reasons if reason.code not in _NOT_APPLICABLE]
 
 
 def _case_reason(job: AgreedJob, reason: GateReason, label: str = "") -> CaseReason:
     where = job.claim.where if reason.where is None or reason.where.startswith(job.claim.where) else reason.where
-    return CaseReason(reason.code, f"{label}{reason.message}", where, _next_step(job, reason.code))
-
-
-def _next_step(job: AgreedJob, code: GateCode) -> str:
-    return GATE_REASONS[code].next_step.replace("JOB", job.job.id)
-
-
-def _line_of(agreed_job: AgreedJob, requirement: Requirement) -> str:
-    """The line of a requirement in the branch's plan; the plan file if it is no longer there."""
-    job = agreed_job.claim.job
-    if job is None:
-        return agreed_job.claim.where
-    line = next((criterion.line for criterion in job.criteria if criterion.text == requirement.text), None)
-    line = line or next((criterion.line for criterion in job.criteria if criterion.id == requirement.name), None)
-    if requirement.name == VERIFICATION:
-        line = job.document.line_of("truth_required_commands")
-    return f"{agreed_job.claim.where}:{line}" if line else agreed_job.claim.where
-
-
-def _output_end(tree: Workspace, status: EvidenceStatus) -> str:
-    run = None if status.entry is None else status.entry.content
-    content = evidence_store(tree).get(run.output) if isinstance(run, CommandRun) and run.output else None
-    return _last_lines(tree, (content or b"").decode("utf-8", "replace"))
-
-
-def _last_lines(tree: Workspace, output: str) -> str:
-    text = plain_text(output).replace(str(tree.root), ".")
-    return "\n".join(text.rstrip().splitlines()[-_MAX_LINES:])
+    return CaseReason(reason.code, f"{label}{reason.message}", where, next_step(job, reason.code))

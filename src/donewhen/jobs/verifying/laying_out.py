@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from donewhen.foundation.git import CommittedFile, git
+from donewhen.foundation.git_objects import LINK, PROGRAM
 from donewhen.jobs.record.anchors import NOTES
 from donewhen.jobs.verifying.base_branch import Base, BaseError
 
 _BATCH = 200
-_LFS_POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?oid sha256:([0-9a-f]{64})\n")
-_MAX_POINTER = 1024
 
 
 def init_repository(base: Base, folder: Path, head: str) -> None:
@@ -38,52 +34,18 @@ def init_repository(base: Base, folder: Path, head: str) -> None:
         git(folder, "update-ref", f"refs/notes/{NOTES}", notes.decode().strip())
 
 
-@dataclass(frozen=True)
-class WrittenFiles:
-    """What was written in the place of pointers of Git LFS."""
-
-    fetched: frozenset[str]
-    """The files with their contents."""
-    not_fetched: tuple[str, ...]
-    """Those whose content is not here, so that the pointer was written."""
-
-
-def write_files(base: Base, folder: Path, files: Iterable[CommittedFile]) -> WrittenFiles:
-    """Write files as they were committed, without the conversions that a checkout could make.
-
-    A pointer of Git LFS is replaced by its content.
-    """
+def write_files(base: Base, folder: Path, files: Iterable[CommittedFile]) -> None:
+    """Write files as they were committed, without the conversions that a checkout could make."""
     waiting = [*files]
-    fetched: set[str] = set()
-    not_fetched: list[str] = []
     # In batches, because the contents are held in memory.
     for batch in (waiting[start : start + _BATCH] for start in range(0, len(waiting), _BATCH)):
-        contents = list(base.contents(batch))
-        for file, content in zip(batch, contents, strict=True):
+        for file, content in zip(batch, base.contents(batch), strict=True):
             path = clear_path(folder, file.name)
-            if file.mode == "120000":
+            if file.mode == LINK:
                 path.symlink_to(os.fsdecode(content))
                 continue
-            if (digest := _lfs_digest(content)) is not None:
-                stored = _lfs_content(base, file, digest)
-                if stored is None:
-                    not_fetched.append(file.name)
-                else:
-                    fetched.add(file.name)
-                    content = stored
             path.write_bytes(content)
-            path.chmod(0o755 if file.mode == "100755" else 0o644)
-    return WrittenFiles(frozenset(fetched), tuple(not_fetched))
-
-
-def remove_links_out(folder: Path, names: Iterable[str], linked: Sequence[str]) -> list[str]:
-    """Remove links that lead out of the folder, and return their names. ``linked`` are the linked environments."""
-    inside = (folder, *(Path(os.path.realpath(folder / name)) for name in linked))
-    links = [name for name in names if (folder / name).is_symlink() and name not in linked]
-    out = [name for name in links if not _is_inside(Path(os.path.realpath(folder / name)), inside)]
-    for name in out:
-        (folder / name).unlink()
-    return sorted(out)
+            path.chmod(0o755 if file.mode == PROGRAM else 0o644)
 
 
 def clear_path(folder: Path, name: str) -> Path:
@@ -101,28 +63,3 @@ def clear_path(folder: Path, name: str) -> Path:
         with suppress(FileNotFoundError):
             path.unlink()
     return path
-
-
-def _is_inside(path: Path, folders: Sequence[Path]) -> bool:
-    return any(path.is_relative_to(folder) for folder in folders)
-
-
-def _lfs_digest(content: bytes) -> str | None:
-    """The digest in a pointer of Git LFS; None for any other content."""
-    found = _LFS_POINTER.match(content) if len(content) <= _MAX_POINTER else None
-    return None if found is None else found[1].decode()
-
-
-def _lfs_content(base: Base, file: CommittedFile, digest: str) -> bytes | None:
-    """What a pointer of Git LFS stands for, if it is here: the commit has its digest, so its origin doesn't matter."""
-    store = git(base.top, "rev-parse", "--path-format=absolute", "--git-path", "lfs/objects") or b""
-    places = (
-        Path(os.fsdecode(store.rstrip(b"\n"))) / digest[:2] / digest[2:4] / digest,
-        base.top / file.name,
-    )
-    for place in places:
-        with suppress(OSError):
-            found = place.read_bytes()
-            if hashlib.sha256(found).hexdigest() == digest:
-                return found
-    return None

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from donewhen.config.settings import Settings
 from donewhen.foundation.git import git
 from donewhen.foundation.plain_text import join_limited
+from donewhen.isolation.levels import LEVELS
+from donewhen.isolation.usable import usable_levels
 from donewhen.jobs.ledger.entry_content import Completed
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
 from donewhen.jobs.ledger.gate_results import GateCode
@@ -74,6 +76,19 @@ def notes_on_settings(settings: Settings) -> Iterator[CaseReason]:
         where = settings.source.name if settings.source is not None else ""
         next_step = "Remove it once every job has a work area: everything outside of it is taken from the base branch."
         yield CaseReason(FindingCode.SETTING_OBSOLETE, message, where, next_step)
+
+
+def notes_on_isolation(jobs: Sequence[AgreedJob]) -> Iterator[CaseReason]:
+    """Yield that checks were kept apart less than they could be, and why."""
+    agreed = [job.basis.environment for job in jobs if job.basis is not None and job.basis.environment is not None]
+    if not agreed:
+        return
+    problems = usable_levels("host" if agreed[0].network == "host" else "own")
+    best = next(level for level in LEVELS if not problems[level])
+    if best != LEVELS[0]:
+        code = FindingCode.ISOLATION_WEAK
+        message = f"Checks were kept apart by {best} only: {problems[LEVELS[0]]}."
+        yield CaseReason(code, message, "", FINDINGS[code].next_step)
 
 
 def _completed_on(job: AgreedJob) -> str | None:

@@ -9,8 +9,7 @@ from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.room.judging_names import TEST_PATTERNS, is_test
 from donewhen.jobs.verifying.agreed_jobs import AgreedJob
 from donewhen.jobs.verifying.base_branch import Base
-from donewhen.jobs.verifying.cases import CaseReason, VerificationCase
-from donewhen.jobs.verifying.job_cases import case_from_reasons
+from donewhen.jobs.verifying.cases import CaseReason, VerificationCase, case_from_reasons
 from donewhen.jobs.verifying.rerun import tests_in
 from donewhen.jobs.verifying.run_trees import RunTrees
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from donewhen.foundation.canonical import digest
 from donewhen.foundation.errors import ConfigError, UsageError
@@ -23,7 +23,7 @@ from donewhen.jobs.evidence.commands import (
 from donewhen.jobs.evidence.records import UnusableRecord
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirements_of
 from donewhen.jobs.evidence.two_runs import tests_of
-from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, is_sign_off
+from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, evidence_statuses, is_sign_off
 from donewhen.jobs.gates.facts import Facts, chain_problems, facts_of
 from donewhen.jobs.gates.suites import SuiteFact, compare_suites, test_outcomes
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval, unproved_actor
@@ -33,10 +33,8 @@ from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.writing import operation, writing
 from donewhen.jobs.verifying.base_branch import Base
+from donewhen.jobs.verifying.rooms import Room
 from donewhen.jobs.verifying.work_outputs import in_repository
-
-Memory = dict[str, Mapping[str, Any]]
-"""Cached command results in this folder, keyed by everything that they depend on."""
 
 
 class SignedEntries(NamedTuple):
@@ -48,42 +46,30 @@ class SignedEntries(NamedTuple):
 
 def rerun_job(
     base: Base,
-    tree: Workspace,
+    room: Room,
     job: Job,
-    memory: Memory,
     signed: SignedEntries,
     on_progress: Callable[[Requirement], None],
 ) -> Facts:
     """Evaluate every requirement of a job again, and collect the facts. Existing evidence is not used."""
-    with operation(tree, views=False):
-        return _rerun_job(base, tree, job, memory, signed, on_progress)
+    with operation(room.workspace, views=False):
+        return _rerun_job(base, room, job, signed, on_progress)
 
 
 def _rerun_job(
     base: Base,
-    tree: Workspace,
+    room: Room,
     job: Job,
-    memory: Memory,
     signed: SignedEntries,
     on_progress: Callable[[Requirement], None],
 ) -> Facts:
     by = unproved_actor()
+    tree = room.workspace
     entries = tree.ledger.read(job.id).entries
     if not any(entry.type == "started" for entry in entries):
         with writing(tree, job.path, job.id) as plan:
             plan.append("started", {"commit": base.commit, "outputs": _base_outputs(base, tree, job)}, Approval(by))
-    requirements = requirements_of(job)
-    for requirement in requirements:
-        if requirement.check.kind in ("run", "file"):
-            on_progress(requirement)
-            with suppress(CommandNotRunnableError):
-                _run_requirement(tree, job, requirement, memory)
-    for requirement in requirements:
-        if requirement.check.kind == "judge":
-            on_progress(requirement)
-            # If the work already fails elsewhere, no judge is needed; the criterion stays without evidence.
-            with suppress(UsageError):
-                collect_evidence(tree, job, by, again=True, only=requirement)
+    _run_requirements(room, job, on_progress)
     facts = facts_of(tree, tree.job_at(job.path))
     return facts._replace(
         evidence=tuple(_apply_sign_off(tree, job, status, signed) for status in facts.evidence),
@@ -94,13 +80,38 @@ def _rerun_job(
     )
 
 
-def run_tests(tree: Workspace, job: Job, memory: Memory, on_progress: Callable[[Requirement], None]) -> None:
+def rerun_criteria(
+    room: Room, job: Job, signed: SignedEntries, on_progress: Callable[[Requirement], None]
+) -> tuple[EvidenceStatus, ...]:
+    """Evaluate every criterion of the project, which is given as a job, again."""
+    tree = room.workspace
+    with operation(tree, views=False):
+        _run_requirements(room, job, on_progress)
+        return tuple(_apply_sign_off(tree, job, status, signed) for status in evidence_statuses(tree, job))
+
+
+def _run_requirements(room: Room, job: Job, on_progress: Callable[[Requirement], None]) -> None:
+    requirements = requirements_of(job)
+    for requirement in requirements:
+        if requirement.check.kind in ("run", "file"):
+            on_progress(requirement)
+            with suppress(CommandNotRunnableError):
+                _run_requirement(room, job, requirement)
+    for requirement in requirements:
+        if requirement.check.kind == "judge":
+            on_progress(requirement)
+            # If the work already fails elsewhere, no judge is needed; the criterion stays without evidence.
+            with suppress(UsageError):
+                collect_evidence(room.workspace, job, unproved_actor(), again=True, only=requirement)
+
+
+def run_tests(room: Room, job: Job, on_progress: Callable[[Requirement], None]) -> None:
     """Run only a job's tests, to learn which exist."""
     for requirement in requirements_of(job):
         if requirement.check.kind == "run" and reports_tests(requirement.check.argv):
             on_progress(requirement)
-            with suppress(CommandNotRunnableError), operation(tree, views=False):
-                _run_requirement(tree, job, requirement, memory)
+            with suppress(CommandNotRunnableError), operation(room.workspace, views=False):
+                _run_requirement(room, job, requirement)
 
 
 def lost_tests(
@@ -156,8 +167,9 @@ def with_dependencies(facts: Facts, states: Mapping[str, DependencyFact]) -> Fac
     return facts._replace(dependencies=tuple((not_run | dict(states))[name] for name in facts.job.depends_on))
 
 
-def _run_requirement(tree: Workspace, job: Job, requirement: Requirement, memory: Memory) -> None:
+def _run_requirement(room: Room, job: Job, requirement: Requirement) -> None:
     by = unproved_actor()
+    tree, memory = room.workspace, room.memory
     criterion = None if requirement.name == VERIFICATION else requirement.name
     if requirement.check.kind == "file":
         record_file_check(tree, job, requirement.check, requirement.evidence, by, criterion=criterion, again=True)
@@ -167,8 +179,8 @@ def _run_requirement(tree: Workspace, job: Job, requirement: Requirement, memory
         append_run(tree, job, {**memory[key], "criterion": criterion}, by)
         return
     entry = run_as_evidence(tree, job, requirement.check.argv, by, criterion=criterion, again=True).entry
-    if entry.read_as(CommandRun).settled:
-        # Several jobs may require the same command on the same files.
+    if entry.read_as(CommandRun).settled and room.is_untouched:
+        # Several jobs may require the same command on the same files. If it writes, the job decides whether it may.
         memory[key] = {name: value for name, value in entry.data.items() if name not in ("writes", "adopted")}
 
 

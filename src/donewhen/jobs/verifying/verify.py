@@ -18,10 +18,17 @@ from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.verifying.agreed_jobs import AgreedJob, agreed_jobs, choose_jobs
 from donewhen.jobs.verifying.base_branch import Base, base_of
 from donewhen.jobs.verifying.branch_changes import project_reasons, record_reasons
-from donewhen.jobs.verifying.cases import CaseReason, JobCases, Verification, VerificationCase
+from donewhen.jobs.verifying.cases import CaseReason, JobCases, Verification, VerificationCase, case_from_reasons
 from donewhen.jobs.verifying.checkouts import write_claim_folder, write_contract_folder
-from donewhen.jobs.verifying.job_cases import OnProgress, case_from_reasons, job_cases
-from donewhen.jobs.verifying.notes import notes_on_base, notes_on_changes, notes_on_jobs, notes_on_settings
+from donewhen.jobs.verifying.job_cases import OnProgress, job_cases
+from donewhen.jobs.verifying.notes import (
+    notes_on_base,
+    notes_on_changes,
+    notes_on_isolation,
+    notes_on_jobs,
+    notes_on_settings,
+)
+from donewhen.jobs.verifying.project_cases import agreed_project, project_cases, project_not_run
 from donewhen.jobs.verifying.removed_files import removed_files_case
 from donewhen.jobs.verifying.rooms import room_notes
 from donewhen.jobs.verifying.run_trees import RunTrees, run_trees
@@ -55,22 +62,34 @@ def verify_branch(
             _contract_case(base, branch, contract, seal, _contract_at_fork(base, branch, place)),
             _record_case(base, branch),
         ]
-        trees = run_trees(base, live, contract, [agreed[name] for name in chosen], place)
+        whole = agreed_project(contract, branch, seal, policy)
+        claimed = whole if whole is not None and whole.claim.done and not jobs else None
+        run_again = [*(agreed[name] for name in chosen), *([claimed] if claimed is not None else [])]
+        trees = run_trees(base, live, contract, run_again, place)
         verified: dict[str, JobCases] = {}
         if trees is not None:
             verified |= _verify_jobs(base, branch, policy, trees, agreed, chosen, on_progress)
-        cases.append(removed_files_case(base, trees, [agreed[name] for name in chosen]))
+        of_project: list[JobCases] = []
+        if trees is not None and claimed is not None:
+            closed = {
+                name: verified[name].passed if name in verified else job.claim.status == "cancelled"
+                for name, job in agreed.items()
+            }
+            of_project = [_verify_project(branch, policy, trees, claimed, closed, on_progress)]
+        elif whole is not None:
+            of_project = [project_not_run(whole)]
+        cases.append(removed_files_case(base, trees, run_again))
         rest = [_not_claimed(base, job, asked_for=not jobs) for name, job in agreed.items() if name not in verified]
-        every = (*verified.values(), *rest, *unreadable, *_new_jobs(branch, agreed))
+        every = (*verified.values(), *of_project, *rest, *unreadable, *_new_jobs(branch, agreed))
         if not any(cases_of_job.claimed for cases_of_job in every):
             cases.append(case_from_reasons("something is verified", "project", [_nothing_verified(base)]))
         found = Verification(ref, base.commit, tuple(cases), every, (), base.inside, project_file, base.head)
-        room = None if trees is None else trees.work
         notes = (
             *notes_on_base(base),
             *notes_on_changes(base, trees, found.reasons),
             *notes_on_jobs(base, [agreed[name] for name in chosen]),
-            *room_notes(base, room, passed=found.passed),
+            *room_notes(base, [] if trees is None else trees.rooms, passed=found.passed),
+            *(notes_on_isolation([agreed[name] for name in verified]) if verified else ()),
             *notes_on_settings(agreed_settings),
         )
     return found._replace(notes=notes)
@@ -87,27 +106,39 @@ def _verify_jobs(
 ) -> Iterator[tuple[str, JobCases]]:
     states: dict[str, DependencyFact] = {}
     for name in chosen:
-        agreed_job = agreed[name]
-        where = agreed_job.claim.where
-        try:
-            cases = tuple(job_cases(base, branch, policy, trees.of(agreed_job), agreed_job, states, on_progress))
-        except DonewhenError as error:
-            reason = CaseReason(error.code, error.message, error.where or where, error.next_step)
-            cases = (VerificationCase("gates", "gate", "error", (reason,)),)
-        except Exception as error:
-            if os.environ.get("DONEWHEN_DEBUG"):
-                raise
-            message = one_line(f"The gate failed with {type(error).__name__}: {error}", 400)
-            next_step = GATE_REASONS[GateCode.GATE_ERROR].next_step
-            cases = (
-                VerificationCase(
-                    "gates", "gate", "error", (CaseReason(GateCode.GATE_ERROR, message, where, next_step),)
-                ),
-            )
-        result = JobCases(name, agreed_job.job.title, where, True, cases)
+        job = agreed[name]
+        cases = job_cases(base, branch, policy, trees.of(job), job, states, on_progress)
+        result = JobCases(name, job.job.title, job.claim.where, True, _collected(cases, job.claim.where))
         why = "" if result.passed else "not done when run again"
         states[name] = DependencyFact(name, "done" if result.passed else "invalid", (name,), why)
         yield name, result
+
+
+def _verify_project(
+    branch: Workspace,
+    policy: Policy,
+    trees: RunTrees,
+    project: AgreedJob,
+    closed: Mapping[str, bool],
+    on_progress: OnProgress,
+) -> JobCases:
+    cases = project_cases(branch, policy, trees.of(project), project, closed, on_progress)
+    where = project.claim.where
+    return JobCases(project.job.id, project.job.title, where, True, _collected(cases, where))
+
+
+def _collected(cases: Iterator[VerificationCase], where: str) -> tuple[VerificationCase, ...]:
+    """All cases; a single one with the error if they could not be evaluated."""
+    try:
+        return tuple(cases)
+    except DonewhenError as error:
+        reason = CaseReason(error.code, error.message, error.where or where, error.next_step)
+    except Exception as error:
+        if os.environ.get("DONEWHEN_DEBUG"):
+            raise
+        message = one_line(f"The gate failed with {type(error).__name__}: {error}", 400)
+        reason = CaseReason(GateCode.GATE_ERROR, message, where, GATE_REASONS[GateCode.GATE_ERROR].next_step)
+    return (VerificationCase("gates", "gate", "error", (reason,)),)
 
 
 def _contract_at_fork(base: Base, branch: Workspace, place: Path) -> Workspace | None:
