@@ -77,7 +77,7 @@ VERBS: dict[str, dict[str, Verb]] = {
         "job-complete": Verb("complete", "Same as complete."),
     },
     "Agents: hooks and tools": {
-        "hooks": Verb("hooks", "Install the stop hooks of Claude Code and Codex."),
+        "hooks": Verb("hooks", "Install the stop hooks in agent runtimes."),
         "hook": Verb("hook", "Answer a hook event (called by agent runtimes)."),
         "mcp": Verb("mcp", "Serve tools for agents over the Model Context Protocol."),
         "config": Verb("config", "Show the project's settings and their sources."),

@@ -13,7 +13,6 @@ import click
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.jobs.ledger.approval import Approval, is_at_terminal
-from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.person_check import approve_as_ci, approve_in_person, approve_with_key
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
@@ -53,7 +52,7 @@ def approver_options(command: F) -> F:
         "--key",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
-        help=f"Sign with this key. The passphrase is read from {PASSPHRASE}, or asked for.",
+        help=f"Sign with this key (donewhen's or SSH). The passphrase is read from {PASSPHRASE}, or asked for.",
     )
     ci = click.option("--ci", is_flag=True, help="Approve as CI, if the sealed contract allows it.")
     return key(ci(command))
@@ -66,10 +65,15 @@ def find_project(project: Path | None) -> Workspace:
 
 def ask_for_approval(output: Output, what: str, *, key: Path | None, ci: bool) -> Approval | None:
     """Establish who approves; None if a person was asked and declined."""
+
+    def on_agent(reason: str) -> None:
+        output.note(f"Recorded as an agent's action, which has no effect: {reason}.")
+
     if key is not None and ci:
         raise UsageError("Give either --key or --ci, not both.")
     if key is not None:
-        return approve_with_key(key, passphrase_for(key))
+        variable = PASSPHRASE if PASSPHRASE in os.environ else None
+        return approve_with_key(key, lambda: passphrase_for(key), variable=variable, on_agent=on_agent)
     if ci:
         return approve_as_ci()
 
@@ -78,9 +82,7 @@ def ask_for_approval(output: Output, what: str, *, key: Path | None, ci: bool) -
         typed: str = click.prompt("word", prompt_suffix=": ", default="", show_default=False, err=True)
         return typed
 
-    return approve_in_person(
-        ask, lambda reason: output.note(f"Recorded as an agent's action, which has no effect: {reason}.")
-    )
+    return approve_in_person(ask, on_agent)
 
 
 def not_confirmed(output: Output, outcome: str, code: FindingCode = FindingCode.NOT_DECIDED) -> ExitCode:
@@ -88,9 +90,10 @@ def not_confirmed(output: Output, outcome: str, code: FindingCode = FindingCode.
     return output.fail(ExitCode.GATE_FAILED, Finding(code, f"The word didn't match. {outcome}"))
 
 
-def uncounted_finding(by: Actor, what: str, next_step: str) -> Finding:
+def uncounted_finding(approval: Approval, what: str, next_step: str) -> Finding:
     """The finding about an approval that was recorded without effect; ``what`` is an approval, a decision, …"""
-    message = f"It was recorded for {by.name} ({by.kind}), whose {what} does not count here."
+    reason = f": {approval.why}" if approval.why else ""
+    message = f"It was recorded for {approval.by.name} ({approval.by.kind}), whose {what} does not count here{reason}."
     return Finding(FindingCode.APPROVER, message, next=next_step)
 
 

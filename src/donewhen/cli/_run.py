@@ -12,6 +12,7 @@ from typing import NoReturn
 import click
 
 from donewhen.cli._output import Finding, Output
+from donewhen.foundation.caller_variables import CALLER_VARIABLES
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.notices import notices_to
 
@@ -79,9 +80,12 @@ def _internal_finding(error: Exception, arguments: Sequence[str]) -> Finding:
 
 def _never_fail_to_print() -> None:
     """Print '?' for a character that the terminal's encoding lacks, instead of failing."""
+    # An isolated interpreter does not read the variable.
+    asked = CALLER_VARIABLES.get("PYTHONIOENCODING", "").partition(":")[0] or None
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            with suppress(LookupError):
+                stream.reconfigure(encoding=asked, errors="replace")
 
 
 def _leave_quietly() -> NoReturn:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -24,7 +24,7 @@ from donewhen.jobs.plan.own_commands import checking_commands, own_command
 from donewhen.test_reports.test_runners import runner_of
 
 _MARKS = {"added": ("+", "green"), "tightened": ("▲", "green"), "loosened": ("▼", "red"), "removed": ("-", "red")}
-_BAR, _CHECK = "│ ", "└ checked by: "
+_BAR, _CHECK, _NEEDS = "│ ", "└ checked by: ", "└ needs: "
 _PERSON = "a person"
 _CHANGE = len("- removed   criteria: ")
 _WIDTH, _MIN_WIDTH = 100, 40
@@ -35,10 +35,11 @@ def show_terms(output: Output, terms: Terms) -> None:
     """Print all terms."""
     plain = plain_terms(terms)
     commands = checking_commands(tuple(plain.get("commands") or ()))
+    needs = plain.get("needs") or {}
     for name, value in plain.items():
-        if name in ("schema", "job", "project"):
+        if name in ("schema", "job", "project", "needs"):
             continue
-        lines = _criteria(value, commands) if name == "criteria" else _lines(name, value)
+        lines = _criteria(value, commands, needs) if name == "criteria" else _lines(name, value)
         for line in lines:
             output.say(f"    {line}")
 
@@ -65,7 +66,7 @@ def show_files(output: Output, found: FullProposal) -> None:
         return
     area = found.terms.plan
     patterns = dict.fromkeys((*(area.work or ()), *area.outputs))
-    output.say(f"{found.terms.chain}  may change: {', '.join(patterns)}; everything else is judged as it is now")
+    output.say(f"{found.terms.chain}  may change: {', '.join(patterns)}; checks see all other files as they are now")
     now = found.now
     if now.judged_inside:
         output.say(f"    ! stays as it is although it is in the work area: {_names(now.judged_inside)}", fg="yellow")
@@ -89,9 +90,17 @@ def show_files(output: Output, found: FullProposal) -> None:
             else baseline.why or "no tests yet"
         )
         output.say(f"    tests now: {counted} in `{name}`")
+        if baseline.tests and baseline.controls not in ("", "held"):
+            output.say(f"    ! no controls in these tests: {one_line(baseline.controls, 300)}", fg="yellow")
     for name, tests in found.lost_tests.items():
         gone = f"{len(tests)} test(s) of the earlier agreement are gone in `{name}`: {_names(tests)}"
         output.say(f"    ! {gone}", fg="yellow")
+    if found.needed_by_stakes is not None:
+        output.say(
+            f"    needs: {found.needed_by_stakes} evidence for each criterion, because its stakes are {area.stakes}"
+        )
+    for sentence in found.unreachable:
+        output.say(f"    ! {one_line(sentence, 600)}", fg="yellow")
     for requirement in _runs(area):
         runner = runner_of(requirement)
         if runner.unknown:
@@ -111,11 +120,13 @@ def _names(names: Sequence[str]) -> str:
     return join_limited([one_line(name, 100) for name in names], _MAX_NAMES)
 
 
-def _criteria(terms: Sequence[str], commands: Sequence[str]) -> Iterator[str]:
+def _criteria(terms: Sequence[str], commands: Sequence[str], needs: Mapping[str, str]) -> Iterator[str]:
     if terms:
         yield "criteria:"
     for term in terms:
         yield from (f"  {line}" for line in _criterion(term, "the commands of the job" if commands else _PERSON))
+        if term in needs:
+            yield f"  {_NEEDS}{needs[term]} evidence"
 
 
 def _criterion(term: str, otherwise: str, indent: int = len(_BAR)) -> Iterator[str]:

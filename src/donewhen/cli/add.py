@@ -34,7 +34,8 @@ from donewhen.jobs.plan.job import STAKES, Stakes
     "outputs",
     multiple=True,
     metavar="PATH",
-    help="A file that the job creates; relative to the job, or to the project with a leading slash.",
+    help=f"A file that the job creates or changes; relative to the job, or to the project with a leading slash "
+    f"(default: {DEFAULT_OUTPUTS[0]}, a report in the job's folder).",
 )
 @click.option(
     "--input",
@@ -93,7 +94,10 @@ def command(
     output.say(f"{job.id}  {job.title}", bold=True)
     output.say(f"  {workspace.where(job.path)}")
     area = ", ".join(dict.fromkeys((*(job.work or ()), *job.outputs)))
-    output.say(f"  may change: {area}; everything else is judged as it is when it is agreed")
+    output.say(f"  may change: {area}; checks see all other files as they are when you agree")
+    if not outputs:
+        path = workspace.where(job.folder / DEFAULT_OUTPUTS[0])
+        output.say(f"  has to write {path}; if the work is in other files, name one in outputs (--output /PATH)")
     next_step = f"donewhen agree {job.id}" if criteria else "write its acceptance criteria, then: donewhen agree"
     output.say(f"  next: {next_step}", dim=True)
     return output.finish(ExitCode.PASS, {"job": job.id, "path": workspace.where(job.path), "work": [*(job.work or ())]})

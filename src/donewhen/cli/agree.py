@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Literal
 
 import click
 
+from donewhen.cli._accepted_environment import accept_environments
 from donewhen.cli._app import common_options
 from donewhen.cli._jobs import (
     approver_options,
@@ -26,7 +30,7 @@ from donewhen.jobs.contract.agreement_notes import agreement_notes
 from donewhen.jobs.judge.missions import unread_judge_rules
 from donewhen.jobs.ledger.approval import is_at_terminal, unproved_actor
 from donewhen.jobs.ledger.finding_codes import FINDINGS, FindingCode
-from donewhen.jobs.lifecycle.accepting import AcceptedKind, accept_changes, open_changes
+from donewhen.jobs.lifecycle.accepting import AcceptedKind, accept_changes, note_for_ci, open_changes
 from donewhen.jobs.lifecycle.agreeing import (
     FullProposal,
     agree_fully,
@@ -47,6 +51,7 @@ from donewhen.jobs.room.agreed_tree import place_of
 @click.option("--no-baseline", is_flag=True, help="Agree even if the tests of a command can't be run now.")
 @click.option("--work", "accept", flag_value="work", help="Accept the changed files outside the work area of one JOB.")
 @click.option("--tests", "accept", flag_value="tests", help="Accept the changed tests of one JOB.")
+@click.option("--env", "accept", flag_value="env", help="Accept the programs and packages that checks find here.")
 @approver_options
 @project_option
 @common_options
@@ -56,7 +61,7 @@ def command(
     jobs: tuple[str, ...],
     notes: str,
     no_baseline: bool,
-    accept: AcceptedKind | None,
+    accept: AcceptedKind | Literal["env"] | None,
     key: Path | None,
     ci: bool,
     project: Path | None,
@@ -67,9 +72,12 @@ def command(
     tightened freely; loosening them needs a new agreement.
 
     The files are agreed to as they are now, too: whatever lies outside of the work area is checked as it is now. With
-    --work or --tests, accepts changes that a job has made there.
+    --work or --tests, accepts changes that a job has made there; with --env, the programs and packages that the checks
+    of the given JOBs, or of all open jobs, find on this machine.
     """
     workspace = find_project(project)
+    if accept == "env":
+        return accept_environments(output, workspace, jobs, notes, key, ci)
     if accept is not None:
         return _accept(output, workspace, jobs, accept, notes, key, ci)
     refused: list[Finding] = []
@@ -141,13 +149,24 @@ def command(
         "by": approval.by._asdict(),
         "states": {name: after[name] for name in entries},
         "entries": {name: entry.hash for name, entry in entries.items()},
+        "unreachable": {found.terms.chain: list(found.unreachable) for found in full if found.unreachable},
     }
     if any(after[name] != "agreed" for name in entries):
-        finding = uncounted_finding(approval.by, "approval", "A person has to run: donewhen agree")
+        finding = uncounted_finding(approval, "approval", "A person has to run: donewhen agree")
         output.say(finding.message, fg="yellow")
         output.say(f"  next: {finding.next}", dim=True)
         refused.append(finding)
+    elif place_of(workspace).has_git:
+        files = " ".join(agreement_files(workspace))
+        output.say(f"  Commit the agreement, so that others and CI have it: git add {files} && git commit", dim=True)
     return output.finish(ExitCode.GATE_FAILED if refused else ExitCode.PASS, data, refused)
+
+
+def agreement_files(workspace: Workspace) -> tuple[str, ...]:
+    """The folders and files in which an agreement is recorded, relative to the current folder, for a shell."""
+    plans = ["jobs"] if workspace.form == "small" else [workspace.project_file.name, "workstreams"]
+    names = [name for name in (*plans, workspace.folder.name) if (workspace.root / name).exists()]
+    return tuple(shlex.quote(os.path.relpath(workspace.root / name)) for name in names)
 
 
 def _chosen(workspace: Workspace, names: tuple[str, ...], findings: list[Finding]) -> list[Job]:
@@ -237,13 +256,12 @@ def _accept(
     record = accept_changes(workspace, job, changes, reason, approval)
     data = {"accepted": [*changes.files] if record.counts else [], "entry": record.entry.hash}
     if not record.counts:
-        finding = uncounted_finding(approval.by, "approval", f"A person has to run: donewhen agree {job.id} --{what}")
+        finding = uncounted_finding(approval, "approval", f"A person has to run: donewhen agree {job.id} --{what}")
         output.say(finding.message, fg="yellow")
         return output.finish(ExitCode.GATE_FAILED, data, [finding])
     output.say(f"{job.id}: {len(changes.files)} changed file(s) accepted", fg="green")
-    if approval.by.kind != "key" and place_of(workspace).has_git:
-        how = f"merge this agreement to the base branch first, or sign it: donewhen agree {job.id} --{what} --key FILE"
-        output.say(f"  In CI it does not count yet: {how}", dim=True)
+    if (note := note_for_ci(workspace, job.id, [what], approval)) is not None:
+        output.say(f"  {note}", dim=True)
     output.say(f"  next: donewhen complete {job.id}", dim=True)
     return output.finish(ExitCode.PASS, data)
 

@@ -137,7 +137,7 @@ def _print_results(output: Output, results: list[tuple[str, TaskCompletionResult
     output.say()
     output.say(f"{passed} of {len(results)} check(s) passed: {'done.' if not failures else 'not done.'}", bold=True)
     if against == "nothing":
-        output.say("Not against an agreement.", dim=True)
+        output.say("No agreement covers these checks.", dim=True)
     data = {
         "against": against,
         "checks": [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import msgspec
 
 from donewhen.cli._app import common_options
 from donewhen.cli._gates import evaluation_data, exit_code, gate_findings, show_gates, show_promise, state_data
@@ -12,6 +13,8 @@ from donewhen.cli._jobs import find_project, job_argument, project_option
 from donewhen.cli._output import Output
 from donewhen.cli._script_flags import script_flags
 from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.evidence.probing import Probing
+from donewhen.jobs.gates.shown_strength import recorded_lines
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.promise import moment_of
@@ -31,8 +34,14 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     valid, the promise is printed again; if its outputs are gone or changed, it says that it is no longer true.
     """
     workspace = find_project(project)
-    with output.progress("collecting evidence"):
-        result = complete(workspace, job, unproved_actor())
+    with output.progress("collecting evidence") as show:
+        result = complete(
+            workspace,
+            job,
+            unproved_actor(),
+            on_progress=lambda requirement: show(requirement.evidence),
+            probing=Probing(show),
+        )
     output.say(f"{result.job.id}  {result.job.title}", bold=True)
     if result.no_longer_true:
         again = " It was checked again." if result.done else ""
@@ -46,6 +55,8 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     moment = moment_of(workspace, result.job, result.entry) if result.repeated else ""
     if moment:
         output.say(f"  It was true {moment}; files that its checks depend on have changed since.", dim=True)
+    for line in recorded_lines(result.strength):
+        output.say(f"  {line}", dim=True)
     for promise in (result.promise, *result.cascade):
         if promise is not None:
             show_promise(output, promise)
@@ -70,6 +81,7 @@ def _data(result: Completion, moment: str) -> dict[str, object]:
         "iteration": result.job.iteration,
         "promise": None if result.promise is None else result.promise.text.splitlines()[0],
         "receipt": None if result.promise is None else result.promise.receipt,
+        "strength": {name: msgspec.to_builtins(strength) for name, strength in result.strength.items()},
         "repeated": result.repeated,
         "true_at": moment or None,
         "no_longer_true": result.no_longer_true or None,

@@ -19,6 +19,7 @@ from donewhen.cli._jobs import (
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.jobs.contract.decisions import Decision, DecisionKind, DecisionRecord, decide
+from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.plan.job import STAKES
 
 
@@ -100,6 +101,8 @@ def show_decision(output: Output, decided: DecisionRecord) -> ExitCode:
             output.say(f"  {name}: {value}")
         output.say(f"  decided by {entry.by.name} ({entry.by.kind})", fg="green")
         return output.finish(ExitCode.PASS, data)
-    finding = uncounted_finding(entry.by, "decision", "A person has to decide it at a terminal.")
+    finding = uncounted_finding(
+        Approval(entry.by, why=entry.content.unproved), "decision", "A person has to decide it at a terminal."
+    )
     output.say(f"  {finding.message}", fg="yellow")
     return output.finish(ExitCode.GATE_FAILED, data, [finding])

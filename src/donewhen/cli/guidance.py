@@ -198,7 +198,7 @@ def accept(output: Output, mission: Path, step: int | None, key: Path | None, ci
     if counts:
         output.say(f"✓ The gates use step {chosen.step}.", fg="green")
         return output.finish(ExitCode.PASS, data)
-    finding = uncounted_finding(approval.by, "approval", f"A person has to run: donewhen guidance accept {name}")
+    finding = uncounted_finding(approval, "approval", f"A person has to run: donewhen guidance accept {name}")
     output.say(finding.message, fg="yellow")
     return output.finish(ExitCode.GATE_FAILED, data, [finding])
 

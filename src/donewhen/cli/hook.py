@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
@@ -12,10 +10,15 @@ from typing import TYPE_CHECKING, NoReturn
 from donewhen.config.agent_runtimes import HOOK_RUNTIMES
 
 if TYPE_CHECKING:
-    from donewhen.adapters.command_hooks import Dialect, HookKind
+    from donewhen.adapters.command_hooks import HookKind
 
-HOOK_KINDS: tuple[HookKind, ...] = ("stop", "subagent-stop", "pre-tool-use", "task-completed")
+HOOK_KINDS: tuple[HookKind, ...] = (
+    *("stop", "subagent-stop", "pre-tool-use", "task-completed"),
+    *("stop-failure", "session-end"),
+)
 _USAGE = f"usage: donewhen hook {'|'.join(HOOK_KINDS)} --runtime {'|'.join(HOOK_RUNTIMES)} < event.json"
+EVENT = 30.0
+"""Time limit in seconds for the event."""
 _HELP = f"""{_USAGE}
 
 Reads an event from standard input and writes the answer to standard output, as one JSON object in the
@@ -33,7 +36,10 @@ def main(arguments: Sequence[str]) -> int:
     from pathlib import Path
 
     from donewhen.adapters.command_hooks import respond_to_event
+    from donewhen.adapters.dialects import dialect_of
+    from donewhen.foundation.caller_variables import CALLER_VARIABLES
     from donewhen.foundation.current_command import name_command
+    from donewhen.foundation.notices import notices_to
 
     name_command("hook")
     try:
@@ -41,7 +47,8 @@ def main(arguments: Sequence[str]) -> int:
     except OSError:
         # The current folder was removed; the event has the runtime's folder.
         folder = Path("/")
-    answer = respond_to_event(kind, dialect_of(runtime), _event(), os.environ, folder)
+    with notices_to(lambda message: sys.stderr.write(f"donewhen: {message}\n")):
+        answer = respond_to_event(kind, dialect_of(runtime), _event(), CALLER_VARIABLES, folder)
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
     return 0
@@ -56,39 +63,32 @@ def _parsed(arguments: Sequence[str]) -> tuple[HookKind, str]:
             known, runtime = None, ""
     if known is not None:
         return known, runtime
-    return _refuse(f"donewhen hook: {' '.join(arguments) or 'nothing'} is not a known hook.\n{_USAGE}")
+    return refuse_event(f"donewhen hook: {' '.join(arguments) or 'nothing'} is not a known hook.\n{_USAGE}")
 
 
-def _refuse(message: str) -> NoReturn:
+def refuse_event(message: str) -> NoReturn:
+    """Refuse the stop without knowing the event, with this message on standard error."""
     # Status 2 with a reason on stderr refuses the stop even if the hook line is wrong. Only once: attempts can't be
     # counted here, and some runtimes would never be released.
     sys.stderr.write(message + "\n")
-    held_already = re.search(r'"stop_hook_active"\s*:\s*true', _event())
-    raise SystemExit(1 if held_already else 2)
+    try:
+        event = json.loads(_event())
+    except (ValueError, RecursionError):
+        event = None
+    raise SystemExit(1 if isinstance(event, dict) and event.get("stop_hook_active") is True else 2)
 
 
 def _event() -> str:
     """Read the event from stdin; an empty string if there is none, or if stdin is a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
         return ""
-    from donewhen.foundation.size_limits import HOOK_EVENT, size_text
+    from donewhen.cli._hook_event import read_event
+    from donewhen.foundation.deadline import DeadlineError, within
 
-    content = sys.stdin.buffer.read(HOOK_EVENT.bytes + 1)
-    if len(content) > HOOK_EVENT.bytes:
-        # The rest is read too, because the runtime waits until all of it is taken. What is returned is not JSON, so
-        # that the stop is refused if there are checks.
-        while sys.stdin.buffer.read(1 << 20):
-            pass
-        content = content[: HOOK_EVENT.bytes] + f" [cut: more than {size_text(HOOK_EVENT.bytes)}]".encode()
+    try:
+        content = within(EVENT, read_event, sys.stdin.buffer, what="reading the event")
+    except DeadlineError:
+        from donewhen.adapters.command_hooks import NO_EVENT
+
+        return NO_EVENT
     return content.decode("utf-8", errors="replace")
-
-
-def dialect_of(runtime: str) -> Dialect:
-    """How this runtime writes its events and reads its answers."""
-    if runtime == "codex":
-        from donewhen.adapters.codex.dialect import CodexDialect
-
-        return CodexDialect()
-    from donewhen.adapters.claude_code.dialect import ClaudeCodeDialect
-
-    return ClaudeCodeDialect()

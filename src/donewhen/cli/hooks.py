@@ -3,40 +3,48 @@
 from __future__ import annotations
 
 import difflib
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from donewhen.adapters.hook_files import FileChange, install_hooks, installed_hooks, uninstall_hooks
+from donewhen.adapters.hook_files import (
+    FileChange,
+    install_hooks,
+    install_script,
+    installed_hooks,
+    uninstall_hooks,
+    uninstall_script,
+)
 from donewhen.adapters.hook_targets import HOOK_TARGETS, HookTarget, Scope
+from donewhen.adapters.stop_attempts import folder_elsewhere
+from donewhen.adapters.stop_record import RECORD, UnverifiedEnd, unverified_ends
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Finding, Output
 from donewhen.config import CONFIG_FILE, find_root, load
+from donewhen.config.hook_script import is_current
+from donewhen.config.state_folder import FOLDER
+from donewhen.foundation.caller_variables import CALLER_VARIABLES
 from donewhen.foundation.errors import ConfigError, ExitCode, UsageError
+from donewhen.foundation.files import read_limited
+from donewhen.foundation.plain_text import one_line
+from donewhen.foundation.size_limits import HOOK_FILE
 
-_TRUST = (
-    "Codex runs a hook only after you have trusted it: start `codex` once, choose to review the hooks, and trust "
-    "this one. Until then it is skipped silently. `donewhen doctor` asks Codex whether it is trusted."
-)
-_PROJECT_TRUST = "A project's hooks also need the project itself to be trusted by Codex."
+_SHOWN = 5
+_LISTED = 100
 
 
 @click.group()
 def command() -> None:
-    """Install, remove and check the hooks of Claude Code and Codex."""
+    """Install, remove and check the hooks of agent runtimes."""
 
 
 def _targets(verb: Any) -> Any:
-    for option in (
-        click.option("--project", "project", is_flag=True, help="This project's settings (the default)."),
-        click.option("--user", "user", is_flag=True, help="Your own settings, for all projects."),
-        click.option("--codex", "codex", is_flag=True, help="Codex."),
-        click.option("--claude", "claude", is_flag=True, help="Claude Code."),
-    ):
-        verb = option(verb)
+    verb = click.option("--project", "project", is_flag=True, help="This project's settings (the default).")(verb)
+    verb = click.option("--user", "user", is_flag=True, help="Your own settings, for all projects.")(verb)
+    for runtime in reversed(HOOK_TARGETS.values()):
+        verb = click.option(f"--{runtime.name}", runtime.name, is_flag=True, help=f"{runtime.title}.")(verb)
     return common_options(verb)
 
 
@@ -44,30 +52,62 @@ def _targets(verb: Any) -> Any:
 @_targets
 @click.option("--dry-run", is_flag=True, help="Show the change without making it.")
 @click.pass_obj
-def install_command(output: Output, claude: bool, codex: bool, user: bool, project: bool, dry_run: bool) -> ExitCode:
+def install_command(output: Output, /, user: bool, project: bool, dry_run: bool, **runtimes: bool) -> ExitCode:
     """Add the hooks to the runtime's settings file. Other hooks stay, and a backup is kept beside the file."""
     scope = _scope(user, project)
     findings: list[Finding] = []
     rows: list[dict[str, Any]] = []
-    for runtime, path, root in _chosen(claude, codex, scope):
-        change = install_hooks(
-            path, runtime.entries(scope, root), keep_places=runtime.positions_matter, dry_run=dry_run
-        )
+    for runtime, path, root in _chosen(runtimes, scope):
+        entries = runtime.entries(scope, root, CALLER_VARIABLES)
+        # A settings file that can't be changed is an error before anything is written; the script is there before the
+        # hooks that start it.
+        positions, header = runtime.positions_matter, runtime.header
+        install_hooks(path, entries, header=header, keep_places=positions, dry_run=True)
+        script = _install_script(runtime, scope, root, dry_run)
+        change = install_hooks(path, entries, header=header, keep_places=positions, dry_run=dry_run)
         rows.append(_print_change(output, change, "installed", runtime, dry_run))
-        if runtime.name == "codex":
-            output.say(_TRUST)
-            if scope == "project":
-                output.say(_PROJECT_TRUST)
-            findings.append(Finding("codex_trust", _TRUST, where=str(path), next="codex"))
+        rows += _script_row(output, script, "installed", runtime, dry_run)
+        findings += _notices(output, runtime, scope, path)
+        findings += _too_old(output, runtime, path)
         findings += _twice(output, runtime, scope, root)
     findings += _about_settings(output)
     return output.finish(ExitCode.PASS, {"changes": rows, "dry_run": dry_run}, findings)
 
 
+def _notices(output: Output, runtime: HookTarget, scope: Scope, path: Path) -> list[Finding]:
+    """What the person still has to do."""
+    notices = [notice for notice in (runtime.notice, runtime.project_notice if scope == "project" else "") if notice]
+    for notice in notices:
+        output.say(notice)
+    code = f"{runtime.name}_trust"
+    return [Finding(code, notices[0], where=str(path), next=runtime.client.program)] if notices else []
+
+
+def _install_script(runtime: HookTarget, scope: Scope, root: Path, dry_run: bool) -> FileChange:
+    path = runtime.script(scope, root, CALLER_VARIABLES)
+    return install_script(path, runtime.script_content(scope, root), dry_run=dry_run)
+
+
+def _script_row(
+    output: Output, change: FileChange, done: str, runtime: HookTarget, dry_run: bool
+) -> list[dict[str, Any]]:
+    """The script is only mentioned if it changes."""
+    return [] if change.nothing else [_print_change(output, change, done, runtime, dry_run)]
+
+
+def _too_old(output: Output, runtime: HookTarget, path: Path) -> list[Finding]:
+    """Warn if the installed client does not understand the file."""
+    outdated = runtime.client.too_old()
+    if outdated is None:
+        return []
+    output.say(f"{outdated.message} {outdated.advice}", fg="yellow")
+    return [Finding("client_too_old", outdated.message, where=str(path), next=outdated.advice)]
+
+
 def _twice(output: Output, runtime: HookTarget, scope: Scope, root: Path) -> list[Finding]:
     """Warn if the hooks are installed in both scopes: every stop would be checked and counted twice."""
     other: Scope = "user" if scope == "project" else "project"
-    path = runtime.path(other, root, os.environ)
+    path = runtime.path(other, root, CALLER_VARIABLES)
     if not installed_hooks(path):
         return []
     message = f"{runtime.title} has the hooks in {path} as well, so every stop is checked twice."
@@ -94,19 +134,15 @@ def _about_settings(output: Output) -> list[Finding]:
 @_targets
 @click.option("--dry-run", is_flag=True, help="Show the change without making it.")
 @click.pass_obj
-def uninstall_command(output: Output, claude: bool, codex: bool, user: bool, project: bool, dry_run: bool) -> ExitCode:
+def uninstall_command(output: Output, /, user: bool, project: bool, dry_run: bool, **runtimes: bool) -> ExitCode:
     """Remove the hooks that install has added."""
     scope = _scope(user, project)
-    rows = [
-        _print_change(
-            output,
-            uninstall_hooks(path, keep_places=runtime.positions_matter, dry_run=dry_run),
-            "removed",
-            runtime,
-            dry_run,
-        )
-        for runtime, path, _ in _chosen(claude, codex, scope)
-    ]
+    rows: list[dict[str, Any]] = []
+    for runtime, path, root in _chosen(runtimes, scope):
+        change = uninstall_hooks(path, header=runtime.header, keep_places=runtime.positions_matter, dry_run=dry_run)
+        rows.append(_print_change(output, change, "removed", runtime, dry_run))
+        script = uninstall_script(runtime.script(scope, root, CALLER_VARIABLES), dry_run=dry_run)
+        rows += _script_row(output, script, "removed", runtime, dry_run)
     return output.finish(ExitCode.PASS, {"changes": rows, "dry_run": dry_run})
 
 
@@ -117,21 +153,66 @@ def status_command(output: Output) -> ExitCode:
     """Show for each runtime and scope whether the hooks are installed and up to date."""
     root = find_root(Path.cwd())
     rows = []
+    findings: list[Finding] = []
     scopes: tuple[Scope, Scope] = ("project", "user")
     for runtime in HOOK_TARGETS.values():
         for scope in scopes:
-            path = runtime.path(scope, root, os.environ)
-            found = installed_hooks(path)
-            wanted = runtime.entries(scope, root)
-            state = "not installed" if not found else "installed" if set(found) == set(wanted) else "outdated"
+            path = runtime.path(scope, root, CALLER_VARIABLES)
+            state, problem = _state(runtime, scope, root, path)
             rows.append({"runtime": runtime.name, "scope": scope, "path": str(path), "state": state})
-            color = {"installed": "green", "outdated": "yellow"}.get(state)
+            color = {"installed": "green", "outdated": "yellow", "unreadable": "red"}.get(state)
             output.say(f"{runtime.title:12} {scope:8} {state:14} {path}", fg=color)
-    unverified = root / ".donewhen" / "state" / "unverified.jsonl"
-    count = _count_lines(unverified) if unverified.is_file() else 0
-    if count:
-        output.say(f"{count} stop(s) were released unverified; see {unverified}", fg="yellow")
-    return output.finish(ExitCode.PASS, {"hooks": rows, "unverified_stops": count})
+            if problem is not None:
+                findings.append(problem)
+                output.say(f"  {problem.message}")
+                output.say(f"  next: {problem.next}", dim=True)
+    ends = {folder: unverified_ends(folder) for folder in (root / FOLDER / "state", folder_elsewhere(root))}
+    for folder, unverified in ends.items():
+        if unverified:
+            _print_unverified(output, folder, unverified)
+    data = {
+        "hooks": rows,
+        "unverified_stops": sum(map(len, ends.values())),
+        "unverified": [
+            {"file": str(folder / RECORD), **end._asdict()} for folder in ends for end in ends[folder][-_LISTED:]
+        ],
+    }
+    unreadable = any(row["state"] == "unreadable" for row in rows)
+    return output.finish(ExitCode.USAGE if unreadable else ExitCode.PASS, data, findings)
+
+
+def _state(runtime: HookTarget, scope: Scope, root: Path, path: Path) -> tuple[str, Finding | None]:
+    """Whether the hooks are installed in a file, and what to do about it. A file that can't be read is reported, and
+    the others are still shown."""
+    try:
+        found = installed_hooks(path)
+    except ConfigError as error:
+        return "unreadable", Finding.of(error)
+    if not found:
+        return "not installed", None
+    wanted = runtime.entries(scope, root, CALLER_VARIABLES)
+    if set(found) == set(wanted) and _is_own_script(runtime.script(scope, root, CALLER_VARIABLES)):
+        return "installed", None
+    message = "Its hooks are not those that this version of donewhen installs."
+    renew = f"donewhen hooks install --{runtime.name}{' --user' if scope == 'user' else ''}"
+    return "outdated", Finding("hooks_outdated", message, where=str(path), next=renew)
+
+
+def _print_unverified(output: Output, folder: Path, ends: list[UnverifiedEnd]) -> None:
+    output.say(f"{len(ends)} stop(s) or session(s) ended unverified; see {folder / RECORD}", fg="yellow")
+    if len(ends) > _SHOWN:
+        output.say(f"  the last {_SHOWN}:")
+    for end in ends[-_SHOWN:]:
+        why = one_line(f"{f'[{end.code}] ' if end.code else ''}{end.feedback}", 100)
+        output.say(f"  {one_line(end.at, 30)} {one_line(end.how, 60)} ({one_line(end.status, 20)}): {why}")
+
+
+def _is_own_script(path: Path) -> bool:
+    """Whether the script is one that this version writes, whatever command it starts donewhen with."""
+    try:
+        return is_current(read_limited(path, HOOK_FILE).decode())
+    except (OSError, ValueError):
+        return False
 
 
 def _scope(user: bool, project: bool) -> Scope:
@@ -140,14 +221,14 @@ def _scope(user: bool, project: bool) -> Scope:
     return "user" if user else "project"
 
 
-def _chosen(claude: bool, codex: bool, scope: Scope) -> Iterator[tuple[HookTarget, Path, Path]]:
-    if not (claude or codex):
-        raise UsageError("No runtime given.", next_step="Give --claude, --codex, or both.")
+def _chosen(runtimes: Mapping[str, bool], scope: Scope) -> Iterator[tuple[HookTarget, Path, Path]]:
+    if not any(runtimes.values()):
+        *others, last = (f"--{name}" for name in HOOK_TARGETS)
+        raise UsageError("No runtime given.", next_step=f"Give {', '.join(others)} or {last}, or several.")
     root = find_root(Path.cwd())
-    for name, wanted in (("claude", claude), ("codex", codex)):
-        if wanted:
-            runtime = HOOK_TARGETS[name]
-            yield runtime, runtime.path(scope, root, os.environ), root
+    for name, runtime in HOOK_TARGETS.items():
+        if runtimes.get(name):
+            yield runtime, runtime.path(scope, root, CALLER_VARIABLES), root
 
 
 def _print_change(output: Output, change: FileChange, done: str, runtime: HookTarget, dry_run: bool) -> dict[str, Any]:
@@ -165,9 +246,3 @@ def _print_change(output: Output, change: FileChange, done: str, runtime: HookTa
 def _diff(change: FileChange) -> list[str]:
     before, after = ((content or b"").decode().splitlines() for content in (change.before, change.after))
     return list(difflib.unified_diff(before, after, "before", "after", lineterm=""))
-
-
-def _count_lines(path: Path) -> int:
-    # In pieces: nothing limits how often agents are released.
-    with path.open("rb") as file:
-        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))

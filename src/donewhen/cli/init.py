@@ -22,7 +22,9 @@ def command(output: Output, title: str, workstreams: bool) -> ExitCode:
 
     \b
     donewhen init --title "Shop"
-    donewhen add "Log in with a password" --verify "python -m pytest -q"
+    donewhen add "Log in with a password" \\
+        --criterion "A wrong password is refused :: run python -m pytest -q" --output /src/login.py
+    donewhen agree
     """
     workspace = create_project(Path.cwd(), title, form="big" if workstreams else "small")
     project = workspace.project()

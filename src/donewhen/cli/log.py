@@ -26,6 +26,8 @@ from donewhen.jobs.ledger.entry_content import (
     Ran,
     Reviewed,
     SignedOff,
+    SignsAccepted,
+    SignsRefused,
     TermsDecided,
 )
 
@@ -99,7 +101,7 @@ def _value(decided: Decided) -> str:
             return f" {decided.value.mission}"
         case Reviewed():
             return f" {decided.value.mission} {decided.value.verdict}"
-        case ChangesAccepted() | ChangesRefused():
+        case ChangesAccepted() | ChangesRefused() | SignsAccepted() | SignsRefused():
             return f" {join_limited([*decided.value.files], _MAX_LISTED)}"
         case _:
             return ""

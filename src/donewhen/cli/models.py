@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ import click
 
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Finding, Output
+from donewhen.foundation.caller_variables import CALLER_VARIABLES
 from donewhen.foundation.errors import ExitCode
 from donewhen.models.local.fetching import fetch_weights as fetched
 from donewhen.models.local.weights import (
@@ -138,7 +138,9 @@ def _choices() -> Iterator[Choice]:
     )
     for remote in (OpenAIChat, AnthropicChat):
         extra = _extra(remote.kind, remote.kind)
-        key, address = (bool(os.environ.get(variable)) for variable in (remote.key_variable, remote.address_variable))
+        key, address = (
+            bool(CALLER_VARIABLES.get(variable)) for variable in (remote.key_variable, remote.address_variable)
+        )
         needs = f"{_extra_text(extra)}; {remote.key_variable} is {'' if key else 'not '}set"
         if address:
             needs += f"; {remote.address_variable} is set"

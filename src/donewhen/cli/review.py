@@ -26,9 +26,11 @@ from donewhen.cli._jobs import (
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.plain_text import one_line, plain_text
+from donewhen.jobs.gates.changes_for_person import ASKED
 from donewhen.jobs.judge.missions import find_mission
 from donewhen.jobs.ledger.approval import Approval, is_at_terminal, unproved_actor
 from donewhen.jobs.ledger.person_check import why_no_person
+from donewhen.jobs.lifecycle.accepting import note_for_ci
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.review.items import KINDS, Kind, ReviewItem
 from donewhen.review.queue import find_item, review_queue
@@ -70,11 +72,11 @@ def command(
     ci: bool,
     project: Path | None,
 ) -> ExitCode:
-    """Review what needs a person: press p for pass, f for fail; for changed files a to accept, x to refuse.
+    """Review what needs a person: press p for pass, f for fail; for changed files and lines a to accept, x to refuse.
 
     The queue has judge verdicts with conflicting votes, changes outside the work area or of tests without which a check
-    does not pass, disputed refusals, unverified stops, questions of agents, wrong or contradictory labels, rules that
-    are close to a trial, and spot checks of clear verdicts.
+    does not pass, lines of the work that reach for what tests it, disputed refusals, unverified stops, questions of
+    agents, wrong or contradictory labels, rules that are close to a trial, and spot checks of clear verdicts.
 
     A verdict is recorded in the ledger under your name. A verdict on a job overrides the gate for the current work; a
     verdict on judged work also becomes a labelled ticket for `donewhen learn`. Changed files are accepted with exactly
@@ -127,10 +129,11 @@ def _settled_at_once(
         return not_confirmed(output, "Nothing was recorded.")
     done = record_verdict(workspace, item, verdict, approval, reason)
     output.say(f"{'✓' if done.counts else '!'} {done.told}", fg="green" if done.counts else "yellow")
+    _say_for_ci(output, workspace, item, word, done, approval)
     data = {"item": item.id, "verdict": word, "counts": done.counts, "ticket": done.ticket, "entry": done.entry.hash}
     if done.counts:
         return output.finish(ExitCode.PASS, data)
-    finding = uncounted_finding(approval.by, "verdict", "A person has to run: donewhen review")
+    finding = uncounted_finding(approval, "verdict", "A person has to run: donewhen review")
     output.say(f"  next: {finding.next}", dim=True)
     return output.finish(ExitCode.GATE_FAILED, data, [finding])
 
@@ -181,7 +184,19 @@ def _asked(
                 output.say(f"✗ {error}", fg="red")
                 return "skip"
             output.say(f"{'✓' if done.counts else '!'} {done.told}", fg="green" if done.counts else "yellow")
+            word = next(answer.word for answer in item.answers if answer.key == pressed)
+            _say_for_ci(output, workspace, item, word, done, approval)
             return done
+
+
+def _say_for_ci(
+    output: Output, workspace: Workspace, item: ReviewItem, word: str, done: RecordedVerdict, approval: Approval
+) -> None:
+    """Say what is missing before CI counts that changed files were accepted."""
+    if done.counts and word == "accept" and item.job and item.kind in ASKED:
+        note = note_for_ci(workspace, item.job, ASKED[item.kind], approval)
+        if note is not None:
+            output.say(f"  {note}", dim=True)
 
 
 def _prompt(item: ReviewItem) -> str:

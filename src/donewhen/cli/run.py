@@ -12,9 +12,13 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
+from donewhen.cli._probes import probes_data, probes_of_entry, show_probes
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.foundation.plain_text import plain_text
+from donewhen.foundation.plain_text import one_line, plain_text
 from donewhen.jobs.evidence.commands import EvidenceRun, run_as_evidence
+from donewhen.jobs.evidence.flaky_runs import flaky_text
+from donewhen.jobs.evidence.probe_record import ProbeRecord
+from donewhen.jobs.evidence.probing import Probing
 from donewhen.jobs.evidence.requirements import (
     Requirement,
     is_required_evidence,
@@ -23,6 +27,7 @@ from donewhen.jobs.evidence.requirements import (
     runnable_requirements,
 )
 from donewhen.jobs.evidence.room_session import room_session
+from donewhen.jobs.evidence.store import evidence_store
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.ledger.entry_content import CommandRun, Ran
@@ -82,7 +87,8 @@ def command(
         for text, ran in results
         if not ran.passed
     ]
-    data = {"job": found.id, "runs": [_data(text, ran) for text, ran in results]}
+    runs = [{**_data(text, ran), **probes_data(_probes(workspace, found, ran))} for text, ran in results]
+    data = {"job": found.id, "runs": runs}
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
 
 
@@ -93,11 +99,17 @@ def _checks(
     results: list[tuple[str, EvidenceRun]] = []
     for requirement in chosen:
         if requirement.check.kind != "judge":
-            with output.progress(requirement.evidence):
-                runs = collect_evidence(workspace, job, unproved_actor(), again=again, only=requirement)
+            with output.progress(requirement.evidence) as show:
+                actor, probing = unproved_actor(), Probing(show)
+                runs = collect_evidence(workspace, job, actor, again=again, only=requirement, probing=probing)
                 results += [(requirement.evidence, run) for _, run in runs]
             _tell(output, *results[-1])
+            show_probes(output, _probes(workspace, job, results[-1][1]), "  ")
     return results
+
+
+def _probes(workspace: Workspace, job: Job, run: EvidenceRun) -> ProbeRecord | None:
+    return probes_of_entry(evidence_store(workspace), workspace.ledger.read(job.id).entries, run.entry)
 
 
 def _judged(
@@ -167,6 +179,11 @@ def _tell(output: Output, text: str, ran: EvidenceRun) -> None:
             output.say(f"  {run.told}", fg="yellow")
     if isinstance(run, CommandRun) and run.report is not None:
         output.say("  " + ", ".join(f"{key}: {number}" for key, number in run.report.numbers().items()))
+    if isinstance(run, CommandRun) and run.passed:
+        if run.controls is not None and run.controls.held == "none":
+            output.say(f"  No controls: {one_line(run.controls.why, 300)}.", dim=True)
+        if run.room is not None and run.room.red_before:
+            output.say(f"  {flaky_text(run.room.red_before).capitalize()}, so a person has to decide.", fg="yellow")
     if not ran.reused and isinstance(run, CommandRun) and run.unlogged:
         output.say(f"  Not written to the execution log: {run.unlogged}.", fg="yellow")
     # A judge that could not be asked has no key, and no inputs that could have changed.
@@ -185,6 +202,7 @@ def _data(text: str, ran: EvidenceRun) -> dict[str, object]:
         "ending",
         "record",
         "report",
+        "controls",
         "unlogged",
         "told",
         "criterion",

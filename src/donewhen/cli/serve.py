@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +13,8 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Output
+from donewhen.cli._token_file import read_token
 from donewhen.foundation.errors import ExitCode, UsageError
-from donewhen.foundation.files import read_limited
-from donewhen.foundation.size_limits import KEY
 from donewhen.jobs.ledger.approval import person_at_terminal
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.person_check import why_no_person
@@ -24,7 +22,7 @@ from donewhen.jobs.ledger.person_check import why_no_person
 if TYPE_CHECKING:
     from donewhen.web.reviewers import Reviewers
 
-_SHORTEST_TOKEN = 16
+_PORT_IN_USE = "Open that page, or use another port: donewhen serve --port 0"
 _LONGEST_NAME = 60
 
 
@@ -77,8 +75,9 @@ def command(
     donewhen serve
     donewhen serve --port 0 --reviewer ada --reviewer bo
     """
-    from donewhen.web.access_rules import AccessPolicy, is_loopback
-    from donewhen.web.listener import listening, prepare_server, url_of
+    from donewhen.foundation.listening import is_loopback, listening, url_of
+    from donewhen.web.access_rules import AccessPolicy
+    from donewhen.web.listener import prepare_server
     from donewhen.web.project_folder import ProjectFolder
     from donewhen.web.reviewers import Reviewers
     from donewhen.web.server_state import ServerState
@@ -88,11 +87,11 @@ def command(
         # Several projects need a choice. No project is fine, because one may be created later.
         find_project(start)
     people = Reviewers(*_who(reviewers))
-    token = _token(token_file) if token_file else None if is_loopback(host) else secrets.token_urlsafe(24)
+    token = read_token(token_file) if token_file else None if is_loopback(host) else secrets.token_urlsafe(24)
     site = ServerState(ProjectFolder(start), AccessPolicy(host, token), people, output.note)
     # Before listening, so that a missing package is reported now and not when a page is opened.
     serve = prepare_server(site)
-    with listening(host, port) as listener:
+    with listening(host, port, command="donewhen serve", advice=_PORT_IN_USE) as listener:
         site.url = url_of(listener)
         _say_where(output, site.url, people, token, from_file=token_file is not None)
         names = [person.name for person in people.named]
@@ -131,13 +130,3 @@ def _who(reviewers: tuple[str, ...]) -> tuple[tuple[Actor, ...], str]:
     if reviewers:
         raise UsageError(f"Verdicts can't be given on this page: {why}.", next_step="Start it at a terminal.")
     return (), f"This page is read-only: {why}. Give verdicts at a terminal: donewhen review"
-
-
-def _token(path: Path) -> str:
-    if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        raise UsageError("Other users can read the token file.", where=str(path), next_step=f"chmod 600 {path}")
-    token = read_limited(path, KEY).decode("utf-8", "replace").strip()
-    if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.replace("-", "").replace("_", "").isalnum():
-        message = f"A token has at least {_SHORTEST_TOKEN} characters: letters, digits, dashes and underscores only."
-        raise UsageError(message, where=str(path))
-    return token

@@ -23,7 +23,7 @@ from donewhen.jobs.lifecycle.start import start_job
 @common_options
 @click.pass_obj
 def command(output: Output, job: str, project: Path | None) -> ExitCode:
-    """Start JOB, or start it again, which counts as an iteration.
+    """Start JOB, or start it again, which counts as an iteration. A job that is done is open again then.
 
     A job can't start without an agreement, before its dependencies are done, or after its budget is used up and before
     a person has decided. The content hashes of its dependencies' outputs and of its own outputs are recorded, and its
@@ -36,6 +36,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     donewhen lessons not-relevant LL-20260214-002 --job 001 --reason "There is no parser in this one."
     """
     workspace = find_project(project)
+    was_done = workspace.job(job).status == "done"
     with output.progress("starting"):
         result = start_job(workspace, job, unproved_actor())
     output.say(f"{result.job.id}  {result.job.title}", bold=True)
@@ -46,6 +47,9 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         output.say(
             f"  {result.job.status}, iteration {result.job.iteration} of {result.job.max_iterations}", fg="green"
         )
+        if was_done:
+            output.say("  ! It was done. It is open again, and its promise is no longer valid.", fg="yellow")
+            output.say(f"    If there is nothing more to do: donewhen complete {result.job.id}", dim=True)
         for found in result.lessons:
             output.say(f"  lesson {found.lesson.id}: {one_line(found.lesson.recommendation, 120)}")
             output.say(f"    {'; '.join(found.reasons)}", dim=True)
@@ -63,6 +67,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     data = {
         "job": result.job.id,
         "started": result.started,
+        "reopened": result.started and was_done,
         "status": result.job.status,
         "next": result.next,
         "overlapping": [asdict(overlap) for overlap in result.overlapping],

@@ -47,8 +47,10 @@ def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
     for problem in found.problems:
         output.say(f"✗ {problem.where}: {problem.message}", fg="red")
     counts = Counter(job.status for job in found.jobs)
+    shown_counts = Counter(_counted(job, states[job.id]) for job in found.jobs)
     output.say(
-        ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "There are no jobs yet.", bold=True
+        ", ".join(f"{count} {name}" for name, count in sorted(shown_counts.items())) or "There are no jobs yet.",
+        bold=True,
     )
     findings = [Finding(problem.code, problem.message, problem.where) for problem in found.problems] + [
         Finding(
@@ -83,6 +85,11 @@ def command(output: Output, everything: bool, project: Path | None) -> ExitCode:
         ],
     }
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
+
+
+def _counted(job: JobRecord, state: JobState) -> str:
+    """The status under which a job is counted: one that is no longer done is not among those that are."""
+    return state.word if state.word == "no_longer_done" else job.status
 
 
 def _show(output: Output, job: JobRecord, state: JobState) -> None:

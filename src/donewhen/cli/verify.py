@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from donewhen.cli._app import common_options
 from donewhen.cli._jobs import find_project, project_option
@@ -15,6 +16,8 @@ from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.files import write_atomically
 from donewhen.foundation.plain_text import one_line, plain_text
+from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.ledger.gate_program import this_gate
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateCode
 from donewhen.jobs.verifying import Verification, VerificationCase, verify_branch
 from donewhen.reports.verification_github import annotation_lines, escape_runner_commands, summary
@@ -172,7 +175,7 @@ def _show_case(output: Output, case: VerificationCase) -> None:
         output.say(escape_runner_commands(f"      [{reason.code}] {reason.message}"))
         if reason.where:
             output.say(escape_runner_commands(f"      {reason.where}"), dim=True)
-        if reason.next and case.outcome == "error":
+        if reason.next and (case.outcome == "error" or reason.code == FindingCode.NOT_ON_BASE):
             output.say(escape_runner_commands(f"      next: {reason.next}"), dim=True)
     for line in plain_text(case.output).splitlines():
         output.say(escape_runner_commands(f"      {line}"), dim=True)
@@ -184,6 +187,7 @@ def _data(found: Verification) -> dict[str, Any]:
         "base": found.base,
         "commit": found.commit,
         "judged": found.head,
+        "gate": msgspec.to_builtins(this_gate()),
         "project": [_case_data(case) for case in found.project],
         "jobs": [
             {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -10,12 +11,18 @@ from donewhen.cli._app import common_options
 from donewhen.cli._gates import show_notes, show_state, state_data
 from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
+from donewhen.cli._probes import probes_data, probes_of_entry, show_probes
 from donewhen.foundation.errors import ExitCode
+from donewhen.foundation.plain_text import plain_text
 from donewhen.jobs.board.job_state import agreement_step
 from donewhen.jobs.contract.agreeing import agreement_proposals
+from donewhen.jobs.evidence.store import evidence_store
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, State, asserted_evidence
-from donewhen.jobs.gates.job_view import view_job
+from donewhen.jobs.gates.job_view import JobView, view_job
+from donewhen.jobs.gates.shown_strength import strength_data, strength_line, strength_sentences
+from donewhen.jobs.ledger.entry_content import CommandRun
 from donewhen.jobs.ledger.finding_codes import FindingCode
+from donewhen.jobs.ledger.gate_results import GateCode, GateReason
 
 _MARKS = {
     "passed": ("✓", "green"),
@@ -26,6 +33,7 @@ _MARKS = {
     "needs_human": ("!", "yellow"),
 }
 
+_COLORS = {"strong": "green", "fair": "green", "weak": "yellow", "asserted": "yellow"}
 _CODES: dict[State, FindingCode] = {
     "failed": FindingCode.EVIDENCE_FAILED,
     "stale": FindingCode.EVIDENCE_STALE,
@@ -33,6 +41,19 @@ _CODES: dict[State, FindingCode] = {
     "asserted": FindingCode.EVIDENCE_ASSERTED,
     "needs_human": FindingCode.NEEDS_HUMAN,
 }
+
+
+_BESIDE_CHECKS = frozenset(
+    {
+        GateCode.OUTPUT_MISSING,
+        GateCode.OUTPUT_UNCHANGED,
+        GateCode.EVIDENCE_FILE_MISSING,
+        GateCode.EXECUTION_NOT_LOGGED,
+        GateCode.UPSTREAM_CHANGED,
+        GateCode.LESSON_NOT_CAPTURED,
+    }
+)
+"""Reasons that are about no check, so that no row of the evidence says them."""
 
 
 @click.command()
@@ -61,8 +82,11 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
             findings.append(
                 Finding(state, f"The agreement of {agreement.chain} is {state}.", agreement.where, next_step)
             )
+    store, entries = evidence_store(workspace), workspace.ledger.read(found.id).entries
+    probes = {row.requirement: probes_of_entry(store, entries, row.entry) for row in rows if row.state == "passed"}
     for row in rows:
         _tell(output, row)
+        show_probes(output, probes.get(row.requirement), "      ")
         if row.state != "passed":
             why = f": {'; '.join(row.why)}" if row.why else ""
             findings.append(
@@ -71,6 +95,8 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     notes = asserted_evidence(workspace, found)
     for path in notes:
         output.say(f"  ? {path}  asserted: a file that no check verifies", dim=True)
+    for reason in _beside_checks(view):
+        output.say(f"  ✗ [{reason.code}] {reason.message}", fg="red")
     show_notes(output, view.notes)
     if not rows:
         findings.append(
@@ -80,6 +106,8 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         )
         output.say("  The job has no requirements, so it can't be verified.", fg="red")
     show_state(output, view.state)
+    if view.next == f"donewhen why {found.id}":
+        output.say(f"Resolve what is listed above, then: donewhen complete {found.id}")
     data = {
         "job": found.id,
         **state_data(view.state),
@@ -93,6 +121,9 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
                 "state": row.state,
                 "why": list(row.why),
                 "entry": row.entry.hash if row.entry else None,
+                **probes_data(probes.get(row.requirement)),
+                **_controls(row),
+                **strength_data(row),
             }
             for row in rows
         ],
@@ -100,6 +131,17 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         "notes": list(view.notes),
     }
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
+
+
+def _beside_checks(view: JobView) -> Iterator[GateReason]:
+    """The reasons against a started job that are about no check, such as a missing output."""
+    if view.word not in ("in_progress", "no_longer_done"):
+        return
+    said: set[GateCode] = set()
+    for gate in view.gates:
+        # Two gates look at each output; the first says it.
+        yield from (reason for reason in gate.reasons if reason.code in _BESIDE_CHECKS - said)
+        said.update(reason.code for reason in gate.reasons)
 
 
 def _tell(output: Output, row: EvidenceStatus) -> None:
@@ -112,10 +154,22 @@ def _tell(output: Output, row: EvidenceStatus) -> None:
     output.say(f"  {mark} {row.requirement.name}: {text}  {row.state}", fg=color)
     for reason in row.why:
         output.say(f"      {reason}")
+    if row.strength is not None:
+        output.say(f"      {strength_line(row)}", fg=_COLORS[row.strength.level])
+        for sentence in strength_sentences(row):
+            output.say(f"        {plain_text(sentence)}", dim=True)
+
+
+def _controls(row: EvidenceStatus) -> dict[str, object]:
+    """What the controls in a run of tests said; empty if it had none to say anything."""
+    run = None if row.entry is None else row.entry.content
+    if not isinstance(run, CommandRun) or run.controls is None:
+        return {}
+    return {"controls": {"held": run.controls.held, "why": run.controls.why}}
 
 
 def _next(job: str, row: EvidenceStatus) -> str:
-    if row.requirement.check.kind == "manual":
+    if row.requirement.check.kind == "manual" or row.code == GateCode.EVIDENCE_WEAK:
         return f'donewhen sign-off {job} --criterion {row.requirement.name} --reason "…"'
     if row.state == "needs_human":
         return "donewhen review"

@@ -84,7 +84,8 @@ def failure_of_command(checker: CommandChecker, result: CommandResult) -> TaskCo
     """Return why the command failed; None when it succeeded."""
     if result.ending != "exited":
         return TaskCompletionResult.incomplete(
-            f"`{checker.name}` did not end within {checker.timeout:g} seconds and was killed.{_output_excerpt(result)}"
+            f"`{checker.name}` did not end within {checker.timeout:g} seconds and was killed."
+            f"{f' Not by its own fault: {result.strain}.' if result.strain else ''}{_output_excerpt(result)}"
             if result.ending == "timed_out"
             else f"`{checker.name}` was stopped because its check was abandoned.",
             code=ReasonCode.COMMAND_TIMEOUT,

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from donewhen.completion.checking import AnyChecker, checker_name, run_check
-from donewhen.completion.functions import CheckFunction, as_checker
+from donewhen.completion.checking import MAX_FEEDBACK, checker_name, run_check
+from donewhen.completion.checking import Checkable as Checkable
+from donewhen.completion.functions import as_checker
+from donewhen.foundation.plain_text import one_line, shorten_middle
 from donewhen.protocols import ReasonCode, TaskCompletionChecker, TaskCompletionContext, TaskCompletionResult
 
-Checkable = AnyChecker | CheckFunction
+_BULLET = 3
+_NOTE = 40
+"""Room for the words that say how much was left out."""
+_LEAST = 100
+"""Feedback that would be shorter than this is cut at its end, because its beginning names the check."""
+_SHORTEST = 20
+_NO_REASON = "A check failed without saying why."
 
 
 class CompositeChecker:
@@ -43,7 +51,9 @@ class CompositeChecker:
         if len(failures) == 1:
             return failures[0]
         if failures:
-            listed = "\n".join(f"- {result.feedback or 'A check failed without saying why.'}" for result in failures)
+            # Each in an equal part of the space, so that every failing check is named.
+            share = MAX_FEEDBACK // (len(failures) + 2)
+            listed = "\n".join(f"- {_cut(result.feedback or _NO_REASON, share)}" for result in failures)
             return TaskCompletionResult.incomplete(
                 f"{len(failures)} of {len(results)} checks failed:\n{listed}", code=_common_code(failures)
             )
@@ -103,6 +113,14 @@ class Not:
         if result.code is not None and result.code.undecided:
             return result
         return TaskCompletionResult.ok(f"{checker_name(self.checker)} is not met, as required.")
+
+
+def _cut(feedback: str, share: int) -> str:
+    """Feedback for a list in which every failing check is named."""
+    room = max(_SHORTEST, share - _BULLET)
+    if len(feedback) <= room:
+        return feedback
+    return shorten_middle(feedback, room - _NOTE) if room - _NOTE >= _LEAST else one_line(feedback, room)
 
 
 def _as_checkers(checkers: object) -> tuple[TaskCompletionChecker, ...]:

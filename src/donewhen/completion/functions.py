@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
+from donewhen.foundation.plain_text import one_line
 from donewhen.protocols import TaskCompletionChecker, TaskCompletionContext, TaskCompletionResult
 
 CheckFunction = Callable[[TaskCompletionContext], TaskCompletionResult | bool | Awaitable[TaskCompletionResult | bool]]
@@ -60,8 +61,23 @@ def as_checker(candidate: object) -> TaskCompletionChecker:
     """Return ``candidate`` if it has ``check``, wrap it if it is a function, and raise TypeError otherwise."""
     if isinstance(candidate, type):
         raise TypeError(f"{candidate.__name__} is a class; pass an instance: {candidate.__name__}(...)")
-    if callable(getattr(candidate, "check", None)):
+    if has_check(candidate):
         return cast("TaskCompletionChecker", candidate)
     if callable(candidate):
         return CallableChecker(cast("CheckFunction", candidate))
-    raise TypeError(f"{candidate!r} is not a checker: it has no check(context) method and can't be called")
+    raise TypeError(f"{_described(candidate)} is not a checker: it has no check(context) method and can't be called")
+
+
+def has_check(candidate: object) -> bool:
+    """Whether ``candidate`` has a ``check`` to call. One that can't even be looked up counts: asking it reports why."""
+    try:
+        return callable(getattr(candidate, "check", None))
+    except Exception:  # noqa: BLE001 - the check will raise it again, and then it is reported
+        return True
+
+
+def _described(candidate: object) -> str:
+    try:
+        return one_line(repr(candidate), 200)
+    except Exception:  # noqa: BLE001 - the type can still be named
+        return f"an object of type {type(candidate).__name__}"

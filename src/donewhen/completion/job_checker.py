@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
 
 if TYPE_CHECKING:
-    from donewhen.jobs.board.survey import Survey
     from donewhen.jobs.plan.job import Job
     from donewhen.jobs.plan.workspace import Workspace
+    from donewhen.jobs.record.head_watch import GoneBack
+
+READING = 60.0
+"""Time limit in seconds for reading plans and chains, far above what it takes."""
 
 
 class JobChecker:
@@ -32,38 +35,66 @@ class JobChecker:
         self.require_job = require_job
 
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
-        from donewhen.jobs.board.survey import survey_jobs
+        from donewhen.foundation.deadline import within
+
+        # Nothing here takes long, but any of the files may be on a mount that hangs.
+        return within(READING, self._check, self._root(context), what="reading the jobs")
+
+    def _check(self, root: Path) -> TaskCompletionResult:
+        from donewhen.jobs.board.open_jobs import find_open_jobs
         from donewhen.jobs.plan.workspace import WorkspaceError, find_workspace
 
-        root = self._root(context)
         try:
             workspace = find_workspace(root)
         except WorkspaceError as error:
             if any((root / ".donewhen" / "ledger").glob("WI-*.jsonl")):
                 raise  # The ledger shows that there were jobs here.
+            gone = vanished_jobs(root)
+            if gone is not None:
+                return gone
             if self.jobs or self.require_job:
                 return TaskCompletionResult.incomplete(str(error), code=ReasonCode.NO_JOB)
             return TaskCompletionResult.ok("There are no jobs here.")
-        names = self.jobs or _in_progress(survey_jobs(workspace))
+        if self.jobs:
+            return self._check_named(workspace)
+        found = find_open_jobs(workspace)
+        held = _held_for_record(found.gone_back, found.problem)
+        if held is not None:
+            return held
+        names = found.names
         if not names:
             if self.require_job:
                 return TaskCompletionResult.incomplete(
                     "No job is in progress. Start one: donewhen ready", code=ReasonCode.NO_JOB
                 )
-            return TaskCompletionResult.ok("No job is in progress.")
-        lines: list[str] = []
-        for name in names:
-            state = _resting_state(workspace, workspace.job(name))
-            if isinstance(state, TaskCompletionResult):
-                return state
-            lines.append(state)
-        return TaskCompletionResult.ok(" ".join(lines))
+            return TaskCompletionResult.ok(f"No job is in progress.{_on_other_branches(found.gone_back)}")
+        return _resting(workspace, (_job_in_progress(workspace, name) for name in names))
+
+    def _check_named(self, workspace: Workspace) -> TaskCompletionResult:
+        from donewhen.jobs.record.gone_back import chains_gone_back
+        from donewhen.jobs.record.head_watch import watch
+
+        jobs = [workspace.job(name) for name in self.jobs]
+        gone = chains_gone_back(workspace, [job.id for job in jobs])
+        held = _held_for_record(gone, watch(workspace).kept.problem)
+        return _resting(workspace, jobs) if held is None else held
 
     def _root(self, context: TaskCompletionContext) -> Path:
         if self.root is not None:
             return self.root
         root = getattr(context.filesystem, "root", None)
         return root if isinstance(root, Path) else Path.cwd()
+
+
+def _resting(workspace: Workspace, jobs: Iterable[Job]) -> TaskCompletionResult:
+    """Whether all of these jobs let the agent stop, or what the first that does not is missing."""
+    lines: list[str] = []
+    for job in jobs:
+        state = _resting_state(workspace, job)
+        if isinstance(state, TaskCompletionResult):
+            return state
+        lines.append(state)
+    return TaskCompletionResult.ok(" ".join(lines))
 
 
 def _resting_state(workspace: Workspace, job: Job) -> TaskCompletionResult | str:
@@ -93,16 +124,68 @@ def _resting_state(workspace: Workspace, job: Job) -> TaskCompletionResult | str
     )
 
 
-def _in_progress(survey: Survey) -> list[str]:
-    """Return the jobs in progress according to the ledger, so that editing or deleting a plan releases no agent; also
-    those of which the ledger can't say it, so that damage to it releases none either."""
+def _job_in_progress(workspace: Workspace, name: str) -> Job:
+    """Read a job in progress according to the ledger, so that editing or deleting a plan releases no agent."""
+    from donewhen.foundation.errors import DonewhenError
     from donewhen.jobs.plan.workspace import WorkspaceError
 
-    if survey.unseen:
-        raise WorkspaceError(f"The plan of {survey.unseen[0]}, which is in progress, is gone or can't be read.")
-    return [
-        job.id
-        for job in survey.jobs
-        if "in_progress" in (job.recorded, job.status)
-        or (job.id in survey.damaged and job.recorded not in ("done", "cancelled"))
-    ]
+    try:
+        return workspace.job_with_id(name)
+    except DonewhenError as error:
+        raise WorkspaceError(
+            f"The plan of {name}, which is in progress, is gone or can't be read: {error.message}", where=error.where
+        ) from error
+
+
+def vanished_jobs(root: Path, *, guarded_only: bool = False) -> TaskCompletionResult | None:
+    """The refusal for a folder without jobs in which there were some; None if none is missing.
+
+    ``guarded_only``: only if a stop hook has looked after them.
+    """
+    from donewhen.jobs.plan.workspace import Workspace
+    from donewhen.jobs.record.head_watch import watch
+
+    seen = watch(Workspace(root, "small"))
+    if guarded_only and not seen.kept.guarded:
+        return None
+    return _held_for_record(seen.vanished(), seen.kept.problem)
+
+
+def jobs_were_agreed(root: Path, setting: str) -> bool:
+    """Whether the last agreement to the project was to a setting that has jobs looked at, such as ``stop.jobs``."""
+    from donewhen.jobs.contract.agreement import project_seal
+    from donewhen.jobs.ledger.terms_content import ProjectTerms
+    from donewhen.jobs.plan.workspace import find_workspace
+
+    workspace = find_workspace(root)
+    seal = project_seal(workspace, workspace.project())
+    return seal is not None and isinstance(seal.terms, ProjectTerms) and seal.terms.settings.get(setting) is True
+
+
+def _held_for_record(gone: Sequence[GoneBack], problem: str) -> TaskCompletionResult | None:
+    """The refusal because the record has gone back behind where it ended before."""
+    from donewhen.jobs.record.gone_back import summary
+    from donewhen.jobs.record.head_watch import ACCEPT
+
+    if problem:
+        return TaskCompletionResult.incomplete(
+            f"The marks of where the ledger ended can't be read: {problem}. Next: a person looks at the file and says "
+            f"at a terminal that the ledger is right: {ACCEPT}",
+            code=ReasonCode.RECORD_GONE_BACK,
+        )
+    # Jobs first: what is missing of the project follows from them.
+    holding = sorted((each for each in gone if each.holds), key=lambda each: each.chain.startswith(("PJ-", "WS-")))
+    if not holding:
+        return None
+    return TaskCompletionResult.incomplete(
+        f"{summary(holding)} Next: {holding[0].next_step}", code=ReasonCode.RECORD_GONE_BACK
+    )
+
+
+def _on_other_branches(gone: Sequence[GoneBack]) -> str:
+    """The jobs that are in progress on another branch, which keeps nobody here."""
+    left = [each for each in gone if not each.lost and each.mark.status == "in_progress"]
+    if not left:
+        return ""
+    branch = left[0].elsewhere.removeprefix("refs/heads/").removeprefix("refs/")
+    return f" {left[0].chain} is in progress on {branch}, which is not checked out."

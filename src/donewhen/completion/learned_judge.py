@@ -12,11 +12,13 @@ from donewhen.foundation.plain_text import shorten
 from donewhen.jobs.contract.mission_folders import mission_folders
 from donewhen.jobs.evidence.tree_diff import diff_since, resolve_commit
 from donewhen.jobs.judge.job_ticket import fit_to_size
-from donewhen.jobs.judge.judge_evidence import judge_ticket, verdict_data
 from donewhen.jobs.judge.missions import gate_guidance, gate_mission_name
+from donewhen.jobs.judge.verdict_record import verdict_data
+from donewhen.jobs.judge.withheld import why_withheld
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.judging.mission import MISSION_FILE, Mission, read_mission
 from donewhen.judging.ticket import Ticket
+from donewhen.judging.two_readings import judge_both_readings
 from donewhen.prompt.structured import as_json
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
 
@@ -37,10 +39,14 @@ def ask_learned_judge(
             return evidence
         name = digest_of([loaded.name, evidence]).partition(":")[2][:12]
         ticket = Ticket(f"stop.{name}", loaded.name, None, evidence, f"stop.{name}")
-        verdict, _ = judge_ticket(ticket, loaded, guidance)
+        withheld = why_withheld(loaded, evidence)
+        if withheld is not None:
+            message = f"{loaded.name}: {withheld}. A person decides."
+            return TaskCompletionResult.incomplete(message, code=ReasonCode.NEEDS_HUMAN)
+        readings = judge_both_readings(ticket, loaded, guidance)
     except DonewhenError as error:
         return _unavailable(str(error))
-    data = verdict_data(verdict, loaded, guidance, ticket)
+    data = verdict_data(readings, loaded, guidance, ticket)
     message = f"{loaded.name}: {data['told']}."
     if data["passed"]:
         return TaskCompletionResult.ok(message)

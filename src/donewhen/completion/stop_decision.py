@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from donewhen.protocols import CompletionReport, CompletionStatus
 
@@ -22,7 +22,9 @@ class GuardPolicy:
     """When an agent is held back, and when it is released.
 
     It is released, unverified, after ``max_stalled`` refusals in a row with the same feedback (no progress), or
-    after ``max_attempts`` refusals in all. A check may take ``check_timeout`` seconds.
+    after ``max_attempts`` refusals in all. Where it is known whether the agent has changed anything, it is also
+    released after ``max_stalled`` refusals in a row, and at least 7, without a change, whatever the feedback says.
+    A check may take ``check_timeout`` seconds.
     """
 
     max_stalled: int = 5
@@ -36,6 +38,10 @@ class GuardPolicy:
             raise ValueError(f"check_timeout must be positive, not {self.check_timeout!r}")
 
 
+_MAX_UNCHANGED = 7
+"""Runtimes with a cap of their own let an agent stop after 8 refusals in a row, and nobody records that."""
+
+
 class GuardState(NamedTuple):
     """The state kept between attempts to stop."""
 
@@ -44,13 +50,23 @@ class GuardState(NamedTuple):
     stalled: int = 0
     last_reason: str | None = None
     """A fingerprint of the last refusal's feedback; the text itself is not kept."""
+    unchanged: int = 0
+    """Refusals in a row between which the agent changed nothing, as far as is known."""
 
 
-class StopDecision(NamedTuple):
-    """Whether the agent may stop, and the ``feedback`` for it if not."""
+@dataclass(frozen=True)
+class StopDecision:
+    """Whether the agent may stop, and the ``feedback`` for it if not.
+
+    Use ``decision.allow``: a decision has no truth value, because ``if guard.decide(context):`` would let every agent
+    go.
+    """
 
     allow: bool
     report: CompletionReport
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a StopDecision has no truth value: use decision.allow")
 
     @property
     def feedback(self) -> str:
@@ -58,16 +74,24 @@ class StopDecision(NamedTuple):
 
 
 def decide_stop(
-    result: TaskCompletionResult, state: GuardState, policy: GuardPolicy
+    result: TaskCompletionResult, state: GuardState, policy: GuardPolicy, *, changed: bool = True
 ) -> tuple[StopDecision, GuardState]:
-    """Decide from the check's result and the earlier attempts whether the agent may stop; return the new state too."""
+    """Decide from the check's result and the earlier attempts whether the agent may stop; return the new state too.
+
+    ``changed`` is whether the agent has changed anything since the last attempt, or may have.
+    """
     attempts = state.attempts + 1
     if result.complete:
         return StopDecision(True, completion_report("verified", attempts, result)), GuardState(attempts)
     reason = _fingerprint(result.feedback or "")
     stalled = state.stalled + 1 if reason == state.last_reason else 1
-    following = GuardState(attempts, state.refusals + 1, stalled, reason)
-    capped = following.stalled > policy.max_stalled or following.refusals > policy.max_attempts
+    unchanged = 1 if changed else state.unchanged + 1
+    following = GuardState(attempts, state.refusals + 1, stalled, reason, unchanged)
+    capped = (
+        following.stalled > policy.max_stalled
+        or following.unchanged > max(policy.max_stalled, _MAX_UNCHANGED)
+        or following.refusals > policy.max_attempts
+    )
     status = "capped" if capped else refused_status(result)
     return StopDecision(capped, completion_report(status, attempts, result)), following
 

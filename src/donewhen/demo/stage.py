@@ -21,6 +21,7 @@ from typing import IO, NamedTuple
 
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.demo.story_lines import StoryBroken, StoryLine, Tell, Who
+from donewhen.foundation.caller_variables import CALLER_VARIABLES
 
 AGENT_MARK = "DONEWHEN_AGENT"
 _HIDDEN = frozenset({*AGENT_VARIABLES, "CI", "GITHUB_ACTIONS", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"})
@@ -55,7 +56,7 @@ class Stage:
         self._tell = tell
         self._columns = columns
         self._watched = watched
-        kept = {name: value for name, value in os.environ.items() if name not in _HIDDEN}
+        kept = {name: value for name, value in CALLER_VARIABLES.items() if name not in _HIDDEN}
         # The folder of the running Python has a python3, whatever else is installed.
         path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
         self.environment: Mapping[str, str] = {**kept, "PATH": path, "NO_COLOR": "1"}

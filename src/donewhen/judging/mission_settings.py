@@ -61,6 +61,9 @@ class FromJob(_Table, frozen=True, kw_only=True):
     repository since the job was started; evidence: the results that the gate itself collected."""
     max_chars: Annotated[int, msgspec.Meta(ge=1000)] = 40_000
     """If the ticket is longer, only the beginning and the end of each part are kept."""
+    may_send: tuple[str, ...] = ()
+    """Texts that look like secrets and may be sent to a model on a server, such as the keys of examples: the text
+    itself, or its whole line."""
 
 
 class Reflection(_Table, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.foundation.files import read_limited
 from donewhen.foundation.size_limits import CODE
 from donewhen.judging.mission import Mission, read_mission
+from donewhen.judging.mission_settings import FromJob
 
 
 def mission_terms(folder: Path) -> dict[str, Any]:
@@ -41,10 +42,18 @@ def terms_of_mission(mission: Mission) -> dict[str, Any]:
         "words": [mission.language.answer.pass_, mission.language.answer.fail],
         "sampler": [f"{row.samples} at {row.temperature:g}" for row in settings.sampler],
         "min_verdict_agreement": settings.manual_review.min_verdict_agreement,
-        "from_job": msgspec.json.decode(msgspec.json.encode(settings.from_job)),
+        "from_job": _from_job(settings.from_job),
         "overrides": [_override_digest(override.name, mission.folder) for override in mission.overrides],
         "initial_guidance": dict(mission.initial_guidance().experiences),
     }
+
+
+def _from_job(settings: FromJob) -> dict[str, Any]:
+    terms: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(settings))
+    if not settings.may_send:
+        # Missions were agreed to before there was this setting.
+        del terms["may_send"]
+    return terms
 
 
 def _override_digest(name: str, folder: Path) -> str:

@@ -10,6 +10,7 @@ from donewhen.jobs.board.job_state import StateWord
 from donewhen.jobs.contract.agreement import AgreementState
 from donewhen.jobs.contract.terms import ChangeKind
 from donewhen.jobs.gates.evidence_status import State
+from donewhen.jobs.ledger.evidence_levels import LEVEL_WORDS, EvidenceLevel, NeededLevel
 from donewhen.jobs.ledger.gate_results import GateName
 from donewhen.jobs.plan.criteria import CheckKind
 from donewhen.jobs.plan.job import Status
@@ -102,6 +103,14 @@ class RequirementView(Struct, frozen=True):
     how: str
     state: State
     why: list[str]
+    strength: EvidenceLevel | None = None
+    """How strong the evidence is; null if there is none."""
+    strength_reasons: list[str] = []
+    """Why, what limits it first."""
+    better: list[str] = []
+    """What makes the evidence stronger."""
+    needs: NeededLevel | None = None
+    """How strong it has to be; null if any evidence will do."""
 
 
 class OutputFile(Struct, frozen=True):
@@ -168,7 +177,8 @@ class ShownJob(ToolAnswer, frozen=True):
     def short(self) -> str:
         lines = [f"{self.id} {self.state}, contract {self.contract.state}: {self.title}"]
         lines += [
-            f"{requirement.name} {requirement.state} ({requirement.how}): {requirement.text}"
+            f"{requirement.name} {requirement.state}{_level(requirement.strength)} ({requirement.how}): "
+            f"{requirement.text}"
             for requirement in self.needs
         ]
         asked = [f"changed files that a person has to accept: {', '.join(self.changes)}"] if self.changes else []
@@ -256,6 +266,8 @@ class CompletionAnswer(ToolAnswer, frozen=True):
     """Completed jobs that depended on what has changed; they are no longer done."""
     notes: list[str] = []
     """What is worth knowing and is no reason against the job."""
+    strength: dict[str, EvidenceLevel] = {}
+    """How strong the evidence for each criterion was, if the job is done."""
 
     def short(self) -> str:
         if self.promise is not None:
@@ -304,6 +316,33 @@ class RestAnswer(ToolAnswer, frozen=True):
         return f"{self.job} is {self.status}: {self.reason}\nnext: {self.next}"
 
 
+class StopCheck(Struct, frozen=True, omit_defaults=True):
+    """One check of a stop, with its result."""
+
+    check: str
+    complete: bool
+    feedback: str | None = None
+    code: str | None = None
+
+    def line(self) -> str:
+        code = f" [{self.code}]" if self.code else ""
+        return f"{'✓' if self.complete else '✗'} {self.check}{code}" + (f": {self.feedback}" if self.feedback else "")
+
+
+class StopAnswer(ToolAnswer, frozen=True):
+    """Whether the checks of a stop pass now."""
+
+    may_stop: bool
+    """All checks pass. A stop hook runs them again when you stop."""
+    checks: list[StopCheck]
+    next: str
+
+    def short(self) -> str:
+        passed = sum(check.complete for check in self.checks)
+        head = f"{passed} of {len(self.checks)} check(s) pass: {'you may stop' if self.may_stop else 'not done'}."
+        return _joined(head, *(check.line() for check in self.checks), f"next: {self.next}")
+
+
 class NextStep(ToolAnswer, frozen=True):
     """The next step; without a job, which job to start."""
 
@@ -338,6 +377,10 @@ class ReadyJobs(ToolAnswer, frozen=True):
 
     def short(self) -> str:
         return _joined(*(f"{job.id}: {job.title}" for job in self.ready)) or "Nothing can start now."
+
+
+def _level(level: EvidenceLevel | None) -> str:
+    return f", {LEVEL_WORDS[level]} evidence" if level is not None else ""
 
 
 def _reasons(gates: list[GateView]) -> Iterator[str]:

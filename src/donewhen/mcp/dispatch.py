@@ -15,9 +15,12 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import plain_text, shorten
 from donewhen.mcp.answers import CompletionAnswer, ToolAnswer
 from donewhen.mcp.call_context import CallContext
+from donewhen.mcp.tool_steps import tool_step
 from donewhen.mcp.tools import McpTool
 
 _LONGEST = 4000
+_STEPS = ("next", "next_action")
+"""The fields of answers that say what to do next; elsewhere that is a command."""
 _PROMISE = re.compile(r"<(/?promise)>", re.IGNORECASE)
 
 
@@ -60,7 +63,7 @@ def dispatch_call(tool: McpTool[Any], arguments: Mapping[str, Any], call: CallCo
 def error_outcome(code: str, message: str, where: str | None, next_step: str | None) -> ToolOutcome:
     """Return an error in the form that the client sees."""
     place = f"{where}: " if where else ""
-    advice = f"\nnext: {next_step}" if next_step else ""
+    advice = f"\nnext: {tool_step(next_step)}" if next_step else ""
     return ToolOutcome(make_harmless(f"[{code}] {place}{message}{advice}"), None)
 
 
@@ -102,7 +105,10 @@ def _clean(value: Any, minted: tuple[str, ...]) -> Any:
             # JSON has no infinity or NaN.
             return None
         case dict():
-            return {make_harmless(name): _clean(item, minted) for name, item in value.items()}
+            return {
+                make_harmless(name): _clean(tool_step(item) if name in _STEPS and type(item) is str else item, minted)
+                for name, item in value.items()
+            }
         case list():
             return [_clean(item, minted) for item in value]
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.board_states import survey_states
@@ -12,6 +13,8 @@ from donewhen.jobs.contract.agreeing import agreement_proposals
 from donewhen.jobs.gates.changes_for_person import ASKED, open_files
 from donewhen.jobs.gates.job_view import view_job
 from donewhen.jobs.ledger.approval import unproved_actor
+from donewhen.jobs.ledger.gate_results import GateCode
+from donewhen.jobs.lifecycle.deciding_signs import open_signs_of
 from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
 from donewhen.jobs.lifecycle.invalidation import mark_invalid_jobs
 from donewhen.jobs.lifecycle.planning import find_ready_jobs, startable_jobs
@@ -48,7 +51,11 @@ def show_job(call: CallContext, params: JobParam) -> ShownJob:
     workspace = call.workspace()
     job = workspace.job(params.job)
     view = view_job(workspace, job)
-    changes = open_files(workspace, job, view.code) if view.code is not None and view.code in ASKED else {}
+    changes: Collection[str] = (
+        open_files(workspace, job, view.code) if view.code is not None and view.code in ASKED else {}
+    )
+    if view.code == GateCode.SIGNS_FOUND:
+        changes = open_signs_of(workspace, job).files
     return job_view(view, agreement_proposals(workspace, [job])[-1], tuple(changes))
 
 

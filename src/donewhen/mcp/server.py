@@ -29,19 +29,27 @@ _AT_ONCE: dict[Effect, int] = {"looks": 4, "notes": 8, "runs": 8}
 
 def serve(folder: Path) -> None:
     """Serve the project around ``folder`` on standard input and output, until the client disconnects."""
+    require_package()
+    import anyio
+
+    anyio.run(_serve, folder)
+
+
+def require_package() -> None:
+    """Raise MissingExtraError if the mcp package is missing or too old."""
     try:
-        import anyio
+        import anyio  # noqa: F401
 
         # Version 1 of the mcp package does not have it.
         from mcp.server import ServerRequestContext  # noqa: F401
     except ImportError:
         raise MissingExtraError("donewhen mcp", "mcp") from None
-    anyio.run(_serve, folder)
 
 
 async def _serve(folder: Path) -> None:
     import anyio
-    from mcp.server.stdio import stdio_server
+
+    from donewhen.mcp.stdio import stdio_streams
 
     server = make_server(folder)
     received: list[int] = []
@@ -52,7 +60,7 @@ async def _serve(folder: Path) -> None:
                 received.append(number)
                 serving.cancel()
 
-    async with stdio_server() as (reading, writing), anyio.create_task_group() as group:
+    async with stdio_streams() as (reading, writing), anyio.create_task_group() as group:
         with anyio.CancelScope() as serving:
             group.start_soon(cancel_on_signal)
             await server.run(reading, writing, server.create_initialization_options())

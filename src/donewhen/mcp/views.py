@@ -13,6 +13,7 @@ from donewhen.jobs.evidence.requirements import Requirement as Requirement
 from donewhen.jobs.gates.evaluation import Evaluation
 from donewhen.jobs.gates.evidence_status import EvidenceStatus
 from donewhen.jobs.gates.job_view import JobView
+from donewhen.jobs.gates.shown_strength import strength_sentences
 from donewhen.jobs.ledger.entry_content import CommandRun, JudgeRun, Ran
 from donewhen.jobs.ledger.gate_results import GateReason
 from donewhen.jobs.ledger.terms_content import plain_terms
@@ -128,6 +129,10 @@ def _need(status: EvidenceStatus) -> RequirementView:
         how_checked(requirement),
         status.state,
         list(status.why),
+        None if status.strength is None else status.strength.level,
+        list(strength_sentences(status)),
+        [] if status.strength is None else list(status.strength.better),
+        status.needed,
     )
 
 

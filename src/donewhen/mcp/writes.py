@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.evidence.probing import Probing
 from donewhen.jobs.evidence.requirements import Requirement, requirement_for, runnable_requirements
 from donewhen.jobs.gates.evidence_status import collect_evidence
 from donewhen.jobs.ledger.approval import unproved_actor
@@ -71,7 +72,8 @@ def run_evidence(call: CallContext, params: RunEvidenceParams) -> EvidenceAnswer
 def complete_job(call: CallContext, params: JobParam) -> CompletionAnswer:
     """Complete a job if every gate is open now."""
     workspace = call.workspace()
-    result = complete(workspace, params.job, unproved_actor(), on_progress=call.progress(workspace.job(params.job)))
+    show = call.progress(workspace.job(params.job))
+    result = complete(workspace, params.job, unproved_actor(), on_progress=show, probing=Probing())
     job, evaluation, promise = result.job, result.evaluation, result.promise
     return CompletionAnswer(
         job=job.id,
@@ -89,21 +91,27 @@ def complete_job(call: CallContext, params: JobParam) -> CompletionAnswer:
         cascade=[job_done.id for job_done in result.cascade],
         invalidated=[invalidated.id for invalidated in result.invalidated],
         notes=[*evaluation.notes] if evaluation else [],
+        strength={name: strength.level for name, strength in result.strength.items()},
     )
 
 
 def ask_person(call: CallContext, params: AskPersonParams) -> RestAnswer:
-    """Ask a person about a job. The agent may stop then."""
+    """Record a question to a person and block the job. The agent may stop then."""
     workspace = call.workspace()
     entry = set_job_aside(workspace, params.job, unproved_actor(), question=params.question)
-    return _rest_answer(workspace, params.job, entry, "A person answers; then: donewhen start {job}")
+    return _rest_answer(
+        workspace,
+        params.job,
+        entry,
+        "Say that you have asked, and stop. When a person has answered: donewhen start {job}",
+    )
 
 
 def block_job(call: CallContext, params: BlockJobParams) -> RestAnswer:
     """Block a job with a reason. The agent may stop then."""
     workspace = call.workspace()
     entry = set_job_aside(workspace, params.job, unproved_actor(), reason=params.reason)
-    return _rest_answer(workspace, params.job, entry, "A person resolves it; then: donewhen start {job}")
+    return _rest_answer(workspace, params.job, entry, "You may stop. When the obstacle is gone: donewhen start {job}")
 
 
 def dispute_refusal(call: CallContext, params: DisputeParams) -> RestAnswer:
@@ -111,7 +119,7 @@ def dispute_refusal(call: CallContext, params: DisputeParams) -> RestAnswer:
     workspace = call.workspace()
     entry = record_dispute(workspace, params.job, unproved_actor(), params.reason)
     return _rest_answer(
-        workspace, params.job, entry, "A person decides: donewhen review; then: donewhen complete {job}"
+        workspace, params.job, entry, "You may stop. When a person has decided in the review: donewhen complete {job}"
     )
 
 

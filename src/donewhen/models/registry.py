@@ -28,7 +28,7 @@ def open_model(choice: str) -> Model:
         from donewhen.models.local.local_model import LocalModel
 
         return LocalModel(LocalChat(_weights_file(rest)))
-    name, url = _split_url(rest)
+    name, url = split_url(rest)
     if kind == "openai" and name:
         from donewhen.models.remote.openai_chat import OpenAIChat
 
@@ -57,7 +57,7 @@ def _weights_file(path: str) -> Path:
     return weights_path(chosen)
 
 
-def _split_url(text: str) -> tuple[str, str | None]:
+def split_url(text: str) -> tuple[str, str | None]:
     """Split into name and URL. Names may contain ``@``, so only ``@http(s)://`` separates."""
     match = re.fullmatch(r"(.*)@(https?://\S+)", text)
     if match is None:

@@ -207,6 +207,19 @@ def rules_in_doubt(model: object, request: RolloutRequest, verdict: Binary) -> t
 
 
 @runtime_checkable
+class LineCounter(Protocol):
+    """A model that reads across line breaks and counts lines, so that joining lines could only mislead it."""
+
+    @property
+    def counts_lines(self) -> bool: ...
+
+
+def counts_lines(model: object) -> bool:
+    """Whether a model counts lines; chat models read the text as one."""
+    return isinstance(model, LineCounter) and model.counts_lines
+
+
+@runtime_checkable
 class Closable(Protocol):
     """A model with connections or memory to release."""
 

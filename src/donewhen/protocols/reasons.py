@@ -34,6 +34,7 @@ class ReasonCode(StrEnum):
     NEEDS_HUMAN = "needs_human"
     JOB_NOT_DONE = "job_not_done"
     NO_JOB = "no_job"
+    RECORD_GONE_BACK = "record_gone_back"
     TOO_FEW_PASSED = "too_few_passed"
     NOT_WANTED = "not_wanted"
     CHECK_TIMEOUT = "check_timeout"
@@ -174,6 +175,10 @@ REASONS: dict[ReasonCode, Reason] = {
     ReasonCode.NO_JOB: Reason(
         "A job is required, but none is in progress, or the named job does not exist.",
         "Start a job: donewhen ready, donewhen start JOB",
+    ),
+    ReasonCode.RECORD_GONE_BACK: Reason(
+        "The ledger of a job ended later before, on this machine: it was shortened, deleted, put aside or replaced.",
+        "Bring it back. A person who went back on purpose says so: donewhen audit --accept-heads",
     ),
     ReasonCode.TOO_FEW_PASSED: Reason(
         "Fewer checks passed than are required.",

@@ -12,16 +12,20 @@ from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.survey import JobRecord, survey_jobs
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.evidence.commands import evidence_store, newest_run
+from donewhen.jobs.evidence.conditions import evidence_inputs
+from donewhen.jobs.evidence.flaky_runs import flaky_text
 from donewhen.jobs.evidence.records import UnusableRecord, read_ticket
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirement_for
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, evidence_statuses
-from donewhen.jobs.judge.job_ticket import job_artifacts
+from donewhen.jobs.gates.signs_for_person import decisions_on_signs, open_signs
+from donewhen.jobs.judge.job_ticket import job_artifacts, shown_texts
 from donewhen.jobs.judge.judge_evidence import checked_requirements, judge_question
 from donewhen.jobs.judge.missions import find_mission
 from donewhen.jobs.judge.person_overrides import newest_override, subject_of
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.entries import Entry
-from donewhen.jobs.ledger.entry_content import Decided, JudgeRun, Overridden, RecordedStatement, Unverified
+from donewhen.jobs.ledger.entry_content import CommandRun, Decided, JudgeRun, Overridden, RecordedStatement, Unverified
+from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History, history_of
@@ -29,7 +33,8 @@ from donewhen.judging.labels import JudgeStatement, Label, current_labels, read_
 from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket, ticket_of
 from donewhen.review.from_changes import change_items
-from donewhen.review.items import Kind, ReviewItem
+from donewhen.review.from_signs import sign_items
+from donewhen.review.items import KINDS, Kind, ReviewItem
 
 _OPEN = ("in_progress", "blocked")
 _ENDING = ("unverified", "completed", "started", "decided")
@@ -61,6 +66,8 @@ def _items_of(workspace: Workspace, record: JobRecord, policy: Policy) -> Iterat
     context = _JobContext(workspace, job, workspace.ledger.read(job.id).entries)
     if record.recorded in _OPEN:
         yield from change_items(workspace, job, context.entries, policy)
+        yield from sign_items(workspace, job, context.entries, policy)
+        yield from _flaky(context, policy)
         yield from _open_items(context, record, history_of(job.id, context.entries, policy))
     if record.judged:
         yield from _spot_checks(context)
@@ -137,6 +144,29 @@ def _open_items(context: _JobContext, record: JobRecord, history: History) -> It
                 yield _criterion_item(context, status, "unverified", unverified.read_as(Unverified).why, unverified)
 
 
+def _flaky(context: _JobContext, policy: Policy) -> Iterator[ReviewItem]:
+    """Yield the criteria whose checks failed and then passed on the same files, if the work is as it was then."""
+    workspace, job = context.workspace, context.job
+    for criterion in job.criteria:
+        if criterion.check is None or criterion.check.kind != "run":
+            continue
+        requirement = requirement_for(job, criterion.id)
+        entry = newest_run(context.entries, requirement.evidence)
+        run = None if entry is None else entry.read_as(CommandRun)
+        if entry is None or run is None or run.room is None or not run.passed or not run.room.red_before:
+            continue
+        if open_signs(run.room.signs, decisions_on_signs(job.id, context.entries, policy)):
+            # A verdict on the criterion would decide about these lines, too.
+            continue
+        if evidence_inputs(workspace, job).hash != run.parts.get("inputs"):
+            continue
+        subject = subject_of(workspace, job, requirement, context.entries)
+        if newest_override(context.entries, job.id, requirement, subject, policy) is None:
+            why = flaky_text(run.room.red_before)
+            status = EvidenceStatus(requirement, "needs_human", (why,), entry, GateCode.RUN_FLAKY)
+            yield _criterion_item(context, status, "flaky", KINDS["flaky"], entry)
+
+
 def _undecided(context: _JobContext) -> Iterator[ReviewItem]:
     """Yield what a judge has left to people, if the work is unchanged and no person has decided it.
 
@@ -190,17 +220,21 @@ def _criterion_item(context: _JobContext, status: EvidenceStatus, kind: Kind, wh
     try:
         if requirement.check.kind == "judge":
             question = judge_question(workspace, job, requirement, context.entries)
-            ticket, mission, subject = question.ticket, requirement.check.text, question.subject
-            evidence = ticket.evidence
+            evidence = shown_texts(question.ticket.evidence)
+            ticket, mission, subject = (
+                question.ticket._replace(evidence=evidence),
+                requirement.check.text,
+                question.subject,
+            )
             judged = newest_run(context.entries, requirement.evidence, "judge")
             run = None if judged is None else judged.read_as(JudgeRun)
-            if run is not None and run.parts.get("ticket") == subject:
+            if run is not None and run.votes and run.parts.get("ticket") == subject:
                 statement = judge_statement(run)
         else:
             subject = subject_of(workspace, job, requirement, context.entries)
             started = next((entry for entry in context.entries if entry.type == "started"), None)
             seen = checked_requirements(job, context.entries)
-            evidence = job_artifacts(workspace, job, requirement, evidence_store(workspace), seen, started)
+            evidence = shown_texts(job_artifacts(workspace, job, requirement, evidence_store(workspace), seen, started))
     except DonewhenError as error:
         subject, evidence = "", {"what is missing": str(error)}
     explanation = why

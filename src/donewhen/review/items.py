@@ -14,6 +14,8 @@ Kind = Literal[
     "low_agreement",
     "outside_work_area",
     "tests_changed",
+    "signs_found",
+    "flaky",
     "disputed",
     "unverified",
     "asked",
@@ -28,6 +30,8 @@ KINDS: dict[Kind, str] = {
     "low_agreement": "The judge could not decide.",
     "outside_work_area": "A check passes only with changes outside the work area.",
     "tests_changed": "A check passes only with the changed tests.",
+    "signs_found": "Changed lines of the work that a person should look at.",
+    "flaky": "A check failed, and then passed on the same files.",
     "disputed": "The agent disputes a refusal.",
     "unverified": "An agent was released unverified.",
     "asked": "An agent asks a question and waits for the answer.",
@@ -75,7 +79,8 @@ class ReviewItem(NamedTuple):
     next: str = ""
     """The command that settles it, if a verdict does not."""
     files: Mapping[str, str] = {}
-    """The changed files that it is about, with the names of their contents; empty for a removed file."""
+    """The changed files that it is about, with the names of their contents; empty for a removed file. For lines, the
+    files with the ids of these lines."""
 
     @property
     def id(self) -> str:
@@ -96,8 +101,8 @@ class ReviewItem(NamedTuple):
 
     @property
     def about_changes(self) -> bool:
-        """Whether it is about changed files that a person accepts or refuses."""
-        return self.kind in ("outside_work_area", "tests_changed")
+        """Whether it is about changed files or lines that a person accepts or refuses."""
+        return self.kind in ("outside_work_area", "tests_changed", "signs_found")
 
     @property
     def settles(self) -> tuple[Binary, ...]:

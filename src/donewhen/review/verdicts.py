@@ -19,12 +19,13 @@ from donewhen.jobs.ledger.entry_content import Overridden
 from donewhen.jobs.lifecycle.invalidation import invalidate_jobs
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.writing import writing
-from donewhen.judging.labels import JudgeStatement, add_label, label_for, read_label_log, update_tickets
+from donewhen.judging.labels import JudgeStatement, add_label, label_for, read_label_log, ticket_hash, update_tickets
 from donewhen.judging.ticket import Ticket
 from donewhen.learning.running.pool_store import record_answer
 from donewhen.review.from_changes import decide_changes
 from donewhen.review.from_jobs import judge_statement, kept_ticket
 from donewhen.review.from_missions import PERSON
+from donewhen.review.from_signs import decide_signs
 from donewhen.review.items import ReviewItem
 
 REVIEWED = "reviewed"
@@ -103,7 +104,7 @@ def _record_on_job(
         from donewhen.jobs.judge.judge_evidence import stored_ticket
 
         ticket = put_record(evidence_store(workspace), stored_ticket(item.ticket))
-        about |= {"mission": item.mission, "ticket": ticket}
+        about |= {"mission": item.mission, "ticket": ticket, **_stored_hash(item)}
         if item.said is not None:
             about["said"] = _statement_data(item.said)
     # A spot check is about what was judged, which may have changed since.
@@ -127,8 +128,10 @@ def _record_on_changes(
     workspace: Workspace, item: ReviewItem, name: str, verdict: Verdict, approval: Approval, reason: str
 ) -> RecordedVerdict:
     accepted = verdict == "pass"
-    entry, counts = decide_changes(workspace, item, workspace.job(name), approval, reason, accepted=accepted)
-    what = f"{len(item.files)} changed file(s) {'accepted' if accepted else 'refused'}"
+    signs = item.kind == "signs_found"
+    decide = decide_signs if signs else decide_changes
+    entry, counts = decide(workspace, item, workspace.job(name), approval, reason, accepted=accepted)
+    what = f"{'lines of ' if signs else ''}{len(item.files)} changed file(s) {'accepted' if accepted else 'refused'}"
     if not counts:
         effect = "it is recorded, but does not count."
     elif accepted:
@@ -186,8 +189,15 @@ def _record_on_project(
     path = workspace.project_file
     with writing(workspace, path) as plan:
         value = {"asked": item.kind, "mission": item.mission, "key": item.key, "subject": item.subject}
+        value |= _stored_hash(item)
         data = {"decision": REVIEWED, "reason": reason.strip() or item.kind, "value": {**value, "verdict": verdict}}
         return plan.append("decided", data, approval)
+
+
+def _stored_hash(item: ReviewItem) -> dict[str, str]:
+    """The hash of the ticket as it is stored, if that is not the text that was judged."""
+    stored = "" if item.ticket is None else ticket_hash(item.ticket)
+    return {"stored": stored} if item.subject and stored not in ("", item.subject) else {}
 
 
 def _label_ticket(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from donewhen.runtime.bypass import Bypass, Limits
     from donewhen.runtime.deadline import Deadline
     from donewhen.runtime.dispatcher import Dispatcher, DispatchError, DispatchResult, InProcessDispatcher
-    from donewhen.runtime.events import CompletionChecked, ToolInvoked
+    from donewhen.runtime.events import CompletionBypassed, CompletionChecked, ToolInvoked
     from donewhen.runtime.reducers import (
         Append,
         Clear,
@@ -32,6 +32,7 @@ _FILE_OF = {
     "BudgetTracker": "budget",
     "Bypass": "bypass",
     "Clear": "reducers",
+    "CompletionBypassed": "events",
     "CompletionChecked": "events",
     "Deadline": "deadline",
     "Dimension": "budget",
@@ -64,6 +65,7 @@ __all__ = [
     "BudgetTracker",
     "Bypass",
     "Clear",
+    "CompletionBypassed",
     "CompletionChecked",
     "Deadline",
     "Dimension",

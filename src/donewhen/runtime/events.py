@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from donewhen.protocols import ReasonCode
+    from donewhen.runtime.bypass import Bypass
 
-__all__ = ["CompletionChecked", "InProcessDispatcher", "ToolInvoked"]
+__all__ = ["CompletionBypassed", "CompletionChecked", "InProcessDispatcher", "ToolInvoked"]
 
 
 @dataclass(frozen=True)
@@ -34,4 +35,16 @@ class CompletionChecked:
     allowed: bool
     feedback: str | None
     code: ReasonCode | None
+    stop_reason: str | None
+
+
+@dataclass(frozen=True)
+class CompletionBypassed:
+    """An end of a run without a check, because a limit is spent: the work is not verified.
+
+    ``attempts`` is the number of checks before it.
+    """
+
+    attempts: int
+    bypass: Bypass
     stop_reason: str | None

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from donewhen.testing.chat_api import ChatServer
     from donewhen.testing.clock import ManualClock
     from donewhen.testing.context import make_context
-    from donewhen.testing.contract import AdapterContract, Played, Scene
+    from donewhen.testing.contract import AdapterContract, BackgroundCall, Played, Scene, SubagentCall
+    from donewhen.testing.gemini_api import GeminiServer
     from donewhen.testing.messages_api import MessagesServer
     from donewhen.testing.model_contract import ModelContract
     from donewhen.testing.models import ScriptedJudge
@@ -35,9 +36,11 @@ if TYPE_CHECKING:
 
 _FILE_OF = {
     "AdapterContract": "contract",
+    "BackgroundCall": "contract",
     "Cassette": "cassette",
     "CassetteError": "cassette",
     "ChatServer": "chat_api",
+    "GeminiServer": "gemini_api",
     "ManualClock": "clock",
     "MessagesServer": "messages_api",
     "ModelContract": "model_contract",
@@ -45,6 +48,7 @@ _FILE_OF = {
     "ResponsesServer": "responses_api",
     "Scene": "contract",
     "ScriptedJudge": "models",
+    "SubagentCall": "contract",
     "make_context": "context",
 }
 _SCRIPTED = (
@@ -68,10 +72,12 @@ __getattr__ = lazy_attributes(__name__, _FILE_OF, dict.fromkeys(_SCRIPTED, "done
 
 __all__ = [
     "AdapterContract",
+    "BackgroundCall",
     "ByPrompt",
     "Cassette",
     "CassetteError",
     "ChatServer",
+    "GeminiServer",
     "ManualClock",
     "Message",
     "MessagesServer",
@@ -86,6 +92,7 @@ __all__ = [
     "ScriptedAdapter",
     "ScriptedJudge",
     "ScriptedModel",
+    "SubagentCall",
     "ToolCall",
     "ToolSpec",
     "Turn",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hmac
-import ipaddress
 from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import urlsplit
+
+from donewhen.foundation.listening import constant_time_equal as constant_time_equal
+from donewhen.foundation.listening import host_names
+from donewhen.foundation.listening import is_loopback as is_loopback
 
 HEADERS: dict[str, str] = {
     "Content-Security-Policy": (
@@ -37,33 +38,9 @@ class AccessPolicy(NamedTuple):
         return is_loopback(self.host)
 
 
-def is_loopback(host: str) -> bool:
-    """Whether the host is reachable only from this machine."""
-    name = host.strip("[]").lower()
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
 def host_allowed(header: str | None, door: AccessPolicy) -> bool:
     """Whether the Host header names this server. Foreign names are refused against DNS rebinding, IPs are not."""
-    name = _host_of(header)
-    if name is None:
-        return False
-    if is_loopback(name):
-        return True
-    if door.loopback:
-        return False
-    if name == door.host.strip("[]").lower():
-        return True
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+    return host_names(header, door.host)
 
 
 def same_origin(headers: Mapping[str, str]) -> bool:
@@ -79,19 +56,3 @@ def same_origin(headers: Mapping[str, str]) -> bool:
 def is_let_in(door: AccessPolicy, cookies: Mapping[str, str]) -> bool:
     """Whether the cookies contain the access token, if one is required."""
     return door.token is None or constant_time_equal(cookies.get(COOKIE, ""), door.token)
-
-
-def constant_time_equal(received: str, expected: str) -> bool:
-    """Compare two strings in constant time."""
-    return hmac.compare_digest(received.encode(), expected.encode())
-
-
-def _host_of(header: str | None) -> str | None:
-    if not header or any(character in header for character in "/@\\ ,"):
-        return None
-    try:
-        parts = urlsplit(f"//{header}")
-        _ = parts.port
-    except ValueError:
-        return None
-    return parts.hostname

@@ -15,7 +15,9 @@ from donewhen.jobs.contract.terms import TermsChange
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, asserted_evidence
 from donewhen.jobs.gates.job_view import view_job
 from donewhen.jobs.gates.score import TITLES
+from donewhen.jobs.gates.shown_strength import recorded_lines, strength_line, strength_sentences
 from donewhen.jobs.ledger.entries import Entry
+from donewhen.jobs.ledger.entry_content import Completed
 from donewhen.jobs.ledger.gate_results import GATE_REASONS, GateReason
 from donewhen.jobs.lifecycle.completion import promise_on_record
 from donewhen.jobs.lifecycle.promise import verify_promise
@@ -89,6 +91,9 @@ def job_page(request: PageRequest) -> PageContent:
         "evaluation": evaluation,
         "meaning": _meaning,
         "standings": view.evidence,
+        "strength_line": strength_line,
+        "strength_sentences": strength_sentences,
+        "recorded_strength": _recorded(view.history),
         "ids": _states_by_entry(view.evidence),
         "asserted": _asserted(workspace, job),
         "components": evaluation.score.components,
@@ -138,6 +143,11 @@ def _contract(proposal: AgreementProposal) -> ContractView:
         tuple(Difference(change, proposal.place(change)) for change in agreement.changes),
         tuple((problem.message, problem.where) for problem in proposal.problems),
     )
+
+
+def _recorded(history: History) -> tuple[str, ...]:
+    """How strong the evidence for each criterion was when the job was completed."""
+    return () if history.completed is None else tuple(recorded_lines(history.completed.read_as(Completed).strength))
 
 
 def _promise(workspace: Workspace, history: History, job: str) -> dict[str, Any] | None:

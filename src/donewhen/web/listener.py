@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import errno
-import ipaddress
 import logging
 import os
 import signal
@@ -13,57 +10,13 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from donewhen.foundation.errors import DonewhenError, ExitCode, MissingExtraError
+from donewhen.foundation.errors import ExitCode, MissingExtraError
 from donewhen.web.app import application
 from donewhen.web.server_state import ServerState
 from donewhen.web.viewers import MOST_VIEWERS
 
 _PATIENCE = 3
 """Seconds that running requests get at shutdown."""
-
-
-class AddressError(DonewhenError):
-    """The page can't be served on this address."""
-
-    code = "address"
-    exit_code = ExitCode.USAGE
-
-
-def listening(host: str, port: int) -> socket.socket:
-    """Return a listening socket on this address; port 0 means any free port."""
-    try:
-        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (OSError, UnicodeError) as error:
-        raise AddressError(f"There is no address {host!r}: {error}.", next_step="Give another --host.") from None
-    family, kind, number, _, address = addresses[0]
-    listener = socket.socket(family, kind, number)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(1024)
-    except OSError as error:
-        listener.close()
-        where = f"{host}:{port}"
-        if error.errno == errno.EADDRINUSE:
-            raise AddressError(
-                "The port is already in use, possibly by donewhen serve in another terminal.",
-                where=where,
-                next_step="Open that page, or use another port: donewhen serve --port 0",
-            ) from None
-        raise AddressError(
-            f"Can't listen on this address: {error.strerror}.", where=where, next_step="Try --port 0."
-        ) from None
-    return listener
-
-
-def url_of(listener: socket.socket) -> str:
-    """Return the URL for a browser."""
-    host, port = listener.getsockname()[:2]
-    with contextlib.suppress(ValueError):
-        if ipaddress.ip_address(host).is_unspecified:
-            # The unspecified address is not a valid URL host.
-            host = "127.0.0.1" if listener.family == socket.AF_INET else "::1"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def prepare_server(site: ServerState) -> Callable[[socket.socket], None]:

@@ -31,6 +31,7 @@ class Contrast:
 
     name = "contrast/1"
     free = True
+    counts_lines = True
 
     def __init__(self) -> None:
         self._features: OrderedDict[tuple[tuple[str, str], ...], Features] = OrderedDict()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
 import tomllib
 from functools import cache
@@ -108,6 +109,34 @@ def weights_path(weights: Weights) -> Path:
 def are_weights_present(weights: Weights) -> bool:
     """Whether the weights exist. Checks only the size: a file gets its name after verification."""
     return has_size(weights_path(weights), weights.size)
+
+
+def refuse_other_weights(weights: Weights) -> None:
+    """Raise WeightsError if the file of these weights has another content. A missing file is not refused here.
+
+    Reads the whole file, once in a process: for judges on whose verdict something depends. Otherwise a file of the same
+    size would do, and a variable says in which folder it is.
+    """
+    path = weights_path(weights)
+    try:
+        state = path.stat()
+        actual = _sha256(path, state.st_ino, state.st_size, state.st_mtime_ns)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise WeightsError(f"The weights can't be read: {error.strerror}.", where=str(path)) from error
+    if actual != weights.sha256:
+        raise WeightsError(
+            f"The weights are not those of {weights.name}: their SHA-256 is {actual}, not {weights.sha256}.",
+            where=str(path),
+            next_step="Remove the file, and fetch it again: donewhen models fetch",
+        )
+
+
+@cache
+def _sha256(path: Path, inode: int, size: int, changed: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def human_size(size: int) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import re
 import shutil
 import sys
@@ -18,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from donewhen.foundation.caller_variables import CALLER_VARIABLES
 from donewhen.foundation.plain_text import one_line
 from donewhen.foundation.process import run_command
 from donewhen.foundation.secrets import redact_secrets
@@ -132,7 +132,7 @@ def _pin_options(part: WeightsPart, work: Path) -> tuple[str, ...]:
 def _run(tool: str, argv: Sequence[str], part: WeightsPart, work: Path) -> None:
     # Pass the whole environment, which may configure the index, a proxy and certificates. Don't run in the user's
     # folder, where a pip.py would be executed. Temporary files go beside the weights, where space was checked.
-    done = run_command(argv, cwd=work, timeout=_LONGEST, env={**os.environ, "TMPDIR": str(work)})
+    done = run_command(argv, cwd=work, timeout=_LONGEST, env={**CALLER_VARIABLES, "TMPDIR": str(work)})
     if not done.succeeded:
         how = f"with status {done.exit_code}" if done.ending == "exited" else f"after {done.seconds:.0f} seconds"
         raise WeightsError(

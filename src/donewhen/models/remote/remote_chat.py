@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
+from donewhen.foundation.caller_variables import CALLER_VARIABLES
 from donewhen.foundation.errors import ConfigError
 from donewhen.models.chat import Ability, ChatAnswer, ChatRequest
 from donewhen.models.remote.pacing import Pace, Patience
@@ -55,14 +55,14 @@ class RemoteChat(ABC, Generic[C]):
 
     def __init__(self, model: str, base_url: str | None = None, patience: Patience | None = None) -> None:
         # The SDK would read the variable itself, and then the model's name would lack the address.
-        base_url = base_url or os.environ.get(self.address_variable) or None
+        base_url = base_url or CALLER_VARIABLES.get(self.address_variable) or None
         if "@" in urlsplit(base_url or "").netloc:
             # The model's name, including the address, is recorded with every run.
             raise ConfigError(
                 "The address of the model's server contains a user name or password.", next_step="Remove it."
             )
         # Key files often end in a line break, and an invalid header error would show the key.
-        key = os.environ.get(self.key_variable, "").strip()
+        key = CALLER_VARIABLES.get(self.key_variable, "").strip()
         if not key.isprintable() or " " in key:
             raise ConfigError(f"{self.key_variable} is not a valid key: it contains white space.")
         if not key and base_url is None:
