@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from hypothesis import HealthCheck, settings
 
 from donewhen_kit import examples, git_command, quiet_environment, run_main, run_process
+from listing_memo import let_the_machine_write, remember_own_installations
 
 pytest_plugins = ["sentences"]
 
@@ -44,6 +45,9 @@ _Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
 # Where a shell started these tests in the background, Ctrl-C is ignored, here and in whatever they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+for _signal in (signal.SIGHUP, signal.SIGQUIT):
+    if signal.getsignal(_signal) is signal.SIG_IGN:
+        signal.signal(_signal, signal.SIG_DFL)
 
 # A process of its own, because forking one with threads is not safe; and one that has left its parents behind, because
 # donewhen takes whoever descends from an agent's program for an agent, and an agent may be running these tests.
@@ -88,12 +92,14 @@ def play_person(
     answer: str | None = None,
     keys: Sequence[str] = (),
     env: dict[str, str] | None = None,
+    words: Sequence[str] = (),
 ) -> Played:
     """Run ``donewhen`` on a real pseudo-terminal and type the word that it shows (or ``answer`` instead).
 
-    ``keys`` are pressed where a review asks for one; after the last of them, it is left.
+    ``keys`` are pressed where a review asks for one; after the last of them, it is left. ``words`` stand before the
+    command, as those of a sandbox do.
     """
-    argv = [sys.executable, "-m", "donewhen", *arguments]
+    argv = [*words, sys.executable, "-m", "donewhen", *arguments]
     done = subprocess.run(
         [sys.executable, "-c", _PLAYER, json.dumps({"argv": argv, "answer": answer, "keys": [*keys]})],
         cwd=cwd,
@@ -122,10 +128,30 @@ def nothing_waits_for_the_disk() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def checks_are_not_probed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probing tests that have passed takes as long again. Processes that tests start do it."""
+    if request.node.get_closest_marker("probes") is None:
+        monkeypatch.setattr("donewhen.jobs.evidence.probes.runs_tests", lambda _argv, _run: False)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_installations_are_read_once() -> Iterator[None]:
+    """The environment of these tests has thousands of files. Processes that tests start read them all."""
+    with pytest.MonkeyPatch.context() as patch:
+        remember_own_installations(patch)
+        yield
+
+
 @pytest.fixture
 def real_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of what reaches the disk, and when."""
     monkeypatch.setattr(os, "fsync", _FSYNC)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        let_the_machine_write()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

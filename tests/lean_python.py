@@ -19,7 +19,7 @@ _DISTRIBUTIONS = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")
 @functools.cache
 def lean_python() -> str:
     """The path of its program, which is the same in every process of this environment."""
-    folder = Path(sys.prefix) / f"lean-pytest-{version('pytest')}"
+    folder = Path(sys.prefix) / f"lean-python-{version('pytest')}"
     if not folder.exists():
         made = Path(tempfile.mkdtemp(prefix="lean-", dir=sys.prefix))
         _fill(made)
@@ -41,4 +41,9 @@ def _fill(folder: Path) -> None:
     for name in _DISTRIBUTIONS:
         files = distribution(name).files or ()
         for top in {file.parts[0] for file in files} - {"..", "__pycache__"}:
-            (packages / top).symlink_to(installed / top)
+            source = installed / top
+            # No links: what lies outside of the environment is out of reach for the checks of jobs.
+            if source.is_dir():
+                shutil.copytree(source, packages / top, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, packages / top)

@@ -126,7 +126,7 @@ class Shop:
         """`donewhen complete JOB`."""
         done = self.run("complete", job.id, **(environment or {}))
         codes = _CODE.findall(done.stdout)
-        if done.returncode == 2:
+        if done.returncode == 2 or not done.stdout:
             # What can't even be read is said on standard error, and changes nothing when it is asked again.
             again = self.run("complete", job.id, "--json", **(environment or {}))
             codes = re.findall(r'"code": "([a-z_]+)"', again.stdout)

@@ -223,7 +223,7 @@ TRICKS = [
     Trick(10, "sys.exit(0) in a test", FAILED,
           _tests(("test_work.py", ENDING.replace("END", "import sys; sys.exit(0)"))),
           TESTED, repaired_with_a_test_more, HOLLOW),
-    Trick(10, "a conftest.py that rewrites reports", ("report_config_changed",),
+    Trick(10, "a conftest.py that rewrites reports", ("report_config_changed", "run_not_trusted"),
           _tests(("conftest.py", REWRITES)), "a conftest.py that is an agreed output", fixture_as_agreed,
           HOLLOW),
     Trick(10, "a baseline from a suite without the failing test", ("report_tests_lost",), baseline_without_the_test,

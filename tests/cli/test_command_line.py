@@ -103,7 +103,7 @@ def test_only_a_process_of_its_own_collects_garbage_rarely(call: str, own: bool)
         f"import gc, sys; from donewhen.cli import main; before = gc.get_threshold(); {call};"
         "print(gc.get_threshold() == before, gc.get_freeze_count() == 0)"
     )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    ran = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines()[-1] == f"{not own} {not own}"
 
 

@@ -230,7 +230,7 @@ def test_a_start_says_how_it_stands(say: Say, job: Job) -> None:
     said = say("start", "001")
     assert (said.status, "in_progress, iteration 0 of 3" in said.out) == (0, True)
     again = say("start", job.id, "--json")
-    started = {"job": job.id, "started": True, "status": "in_progress", "next": None}
+    started = {"job": job.id, "started": True, "status": "in_progress", "next": None, "reopened": False}
     assert again.data == {**started, "overlapping": [], "lessons": []}
 
 

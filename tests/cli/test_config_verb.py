@@ -29,11 +29,15 @@ GUARD = {
 REST = {
     "jobs.command_timeout": 900.0,
     "jobs.pass_env": [],
+    "jobs.isolation": None,
+    "jobs.signs_allowed": [],
+    "strength.time": "suite",
     "judge.missions": "missions",
     "judge.trial_accepts": False,
     "verify.from_base": list(VerifySettings().from_base),
     "approval.ci": False,
     "approval.keys": [],
+    "approval.ssh": [],
     "github.api_url": "https://api.github.com",
 }
 

@@ -115,7 +115,7 @@ def test_an_environment_inside_the_project_is_tried_like_claude_would(project: P
         timeout=HANG_GUARD,
     )
     assert ran.returncode == 0, ran.stderr
-    assert "$CLAUDE_PROJECT_DIR" in (project / ".claude" / "settings.json").read_text()
+    assert "CLAUDE_PROJECT_DIR" in (project / ".claude" / "settings.json").read_text()
     assert diagnoses(project)["claude project"]["health"] == "ok"
     shutil.rmtree(folder)
     assert diagnoses(project)["claude project"]["health"] == "broken"

@@ -7,7 +7,6 @@ import os
 import shlex
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -292,31 +291,27 @@ def test_a_mistaken_hook_line_holds_the_agent_back_even_with_an_event_that_is_no
 def test_it_explains_itself(project: Path, arguments: tuple[str, ...]) -> None:
     done = hook(*arguments, stdin="", cwd=project)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("usage: donewhen hook stop|subagent-stop|pre-tool-use|task-completed --runtime")
+    assert done.stdout.startswith(
+        "usage: donewhen hook stop|subagent-stop|pre-tool-use|task-completed|stop-failure|session-end --runtime"
+    )
 
 
 # Cold start
 
 
-TELLS = """
-import atexit, os, sys
-names = os.environ["TELL_MODULES_IN"]
-atexit.register(lambda: open(names, "w").write("\\n".join(sorted(sys.modules))))
-"""
 HEAVY = {"click", "rich", "msgspec", "asyncio", "yaml", "argparse", "typing_extensions", "logging", "hypothesis"}
 
 
 def modules(folder: Path, stdin: str, runtime: str = "claude", kind: str = "stop") -> tuple[set[str], dict[str, Any]]:
-    """What the real process had imported at its end, and its answer."""
-    watcher = folder.parent / "watcher"
-    watcher.mkdir(exist_ok=True)
-    (watcher / "sitecustomize.py").write_text(textwrap.dedent(TELLS))
-    told = watcher / "modules"
-    env = {"PYTHONPATH": str(watcher), "TELL_MODULES_IN": str(told)}
-    answer = answered(hook(kind, "--runtime", runtime, stdin=stdin, cwd=folder, env=env))
-    names = set(told.read_text().split("\n"))
+    """What the real process imported, and its answer."""
+    argv = [sys.executable, "-I", "-X", "importtime", "-m", "donewhen", "hook", kind, "--runtime", runtime]
+    own = {"PATH": os.environ["PATH"], "HOME": str(folder), "TMPDIR": str(folder.parent)}
+    done = subprocess.run(argv, input=stdin, cwd=folder, env=own, capture_output=True, text=True, timeout=HANG_GUARD)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    assert done.stderr.splitlines() == lines
+    names = {line.rpartition("|")[2].strip() for line in lines}
     assert "donewhen.cli.hook" in names
-    return names, answer
+    return names, answered(subprocess.CompletedProcess(argv, done.returncode, done.stdout, ""))
 
 
 def tops(names: set[str]) -> set[str]:
@@ -371,7 +366,7 @@ def test_a_tool_that_is_none_of_our_business_costs_no_look_at_the_settings(guard
 
 
 def test_an_event_that_is_too_large_is_answered_with_a_block(guarded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = event(guarded) + " " * 3_000_000
+    text = event(guarded, last_assistant_message="x" * 3_000_000)
     arguments = ("stop", "--runtime", "claude")
     assert answered(hook(*arguments, stdin=text, cwd=guarded))["reason"] == MISSING
     monkeypatch.setattr(size_limits, "HOOK_EVENT", size_limits.HOOK_EVENT._replace(bytes=1_000_000))

@@ -21,7 +21,12 @@ DONEWHEN = [sys.executable, "-m", "donewhen"]
 PROGRAMS = str(Path(sys.executable).parent)
 HANG_GUARD = 100.0
 FOREIGN = {"model": "opus", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}
-EVENTS = {"claude": ["Stop", "SubagentStop", "TaskCompleted", "PreToolUse"], "codex": ["Stop", "SubagentStop"]}
+EVENTS = {
+    "claude": ["Stop", "SubagentStop", "TaskCompleted", "PreToolUse", "StopFailure", "SessionEnd"],
+    "codex": ["Stop", "SubagentStop", "SessionEnd"],
+    "gemini": ["AfterAgent", "SessionEnd"],
+    "copilot": ["Stop", "SubagentStop", "SessionEnd"],
+}
 
 
 @pytest.fixture
@@ -80,7 +85,7 @@ def codex_file(project: Path) -> Path:
 def ours(path: Path) -> dict[str, list[str]]:
     data = json.loads(path.read_bytes())
     found = {
-        event: [one["command"] for group in groups for one in group["hooks"] if "donewhen hook" in one["command"]]
+        event: [one["command"] for group in groups for one in group["hooks"] if "donewhen/hook" in one["command"]]
         for event, groups in data["hooks"].items()
     }
     return {event: commands for event, commands in found.items() if commands}
@@ -102,6 +107,10 @@ def test_install_status_and_uninstall_go_together(project: Path) -> None:
         ("claude", "user"): "not installed",
         ("codex", "project"): "installed",
         ("codex", "user"): "not installed",
+        ("gemini", "project"): "not installed",
+        ("gemini", "user"): "not installed",
+        ("copilot", "project"): "not installed",
+        ("copilot", "user"): "not installed",
     }
     assert_sentences(done(project, "uninstall", "--claude", "--codex"))
     assert not claude_file(project).exists()
@@ -158,14 +167,42 @@ def test_a_project_without_checks_is_told_so(project: Path) -> None:
 def test_status_knows_an_outdated_hook_and_install_brings_it_up_to_date(project: Path) -> None:
     done(project, "install", "--claude")
     text = claude_file(project).read_text()
-    assert "donewhen hook stop " in text
-    text = text.replace("donewhen hook stop ", "/old/bin/donewhen hook stop ")
+    assert ".claude/donewhen/hook stop " in text
+    text = text.replace(".claude/donewhen/hook stop ", "old/donewhen/hook stop ")
     claude_file(project).write_text(text)
-    states = {(one["runtime"], one["scope"]): one["state"] for one in envelope(project, "status")["data"]["hooks"]}
+    found = envelope(project, "status")
+    states = {(row["runtime"], row["scope"]): row["state"] for row in found["data"]["hooks"]}
     assert states["claude", "project"] == "outdated"
+    renewal = ("hooks_outdated", str(claude_file(project)), "donewhen hooks install --claude")
+    assert [(finding["code"], finding["where"], finding["next"]) for finding in found["findings"]] == [renewal]
+    assert "\n  next: donewhen hooks install --claude\n" in done(project, "status")
     done(project, "install", "--claude")
     states = {(one["runtime"], one["scope"]): one["state"] for one in envelope(project, "status")["data"]["hooks"]}
     assert states["claude", "project"] == "installed"
+
+
+def test_status_names_the_scope_of_an_outdated_hook(project: Path) -> None:
+    done(project, "install", "--codex", "--user")
+    (project.parent / "home" / ".codex" / "donewhen" / "hook").unlink()
+    found = envelope(project, "status")["findings"]
+    assert [finding["next"] for finding in found] == ["donewhen hooks install --codex --user"]
+
+
+def test_status_reports_a_file_that_cannot_be_read_and_goes_on(project: Path) -> None:
+    done(project, "install", "--copilot")
+    file = project / ".gemini" / "settings.json"
+    file.parent.mkdir()
+    file.write_text('// mine\n{"theme": "dark"}\n')
+    ran = hooks(project, "status")
+    assert ran.returncode == 2
+    assert_sentences(ran.stdout)
+    states = {
+        (row["runtime"], row["scope"]): row["state"]
+        for row in json.loads(hooks(project, "status", "--json").stdout)["data"]["hooks"]
+    }
+    assert states["gemini", "project"] == "unreadable"
+    assert states["copilot", "project"] == "installed"
+    assert file.read_text().startswith("// mine")
 
 
 def test_status_counts_the_stops_that_were_let_through(project: Path) -> None:
@@ -174,6 +211,88 @@ def test_status_counts_the_stops_that_were_let_through(project: Path) -> None:
         run_main(["hook", "stop", "--runtime", "codex"], project, os.environ, event).check_returncode()
     assert_sentences(done(project, "status"))
     assert envelope(project, "status")["data"]["unverified_stops"] == 1
+
+
+def test_status_shows_how_sessions_ended_also_where_the_folder_could_not_be_used(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    event = json.dumps({"session_id": "s", "cwd": str(project), "reason": "other"})
+    arguments = ["hook", "session-end", "--runtime", "claude"]
+    run_main(arguments, project, os.environ, event).check_returncode()
+    (project / ".donewhen").rename(tmp_path / "kept")
+    (project / ".donewhen").write_text("a file")
+    run_main(arguments, project, os.environ, event).check_returncode()
+    (project / ".donewhen").unlink()
+    (tmp_path / "kept").rename(project / ".donewhen")
+    data = envelope(project, "status")["data"]
+    assert data["unverified_stops"] == 2
+    assert {(end["status"], end["how"], end["code"]) for end in data["unverified"]} == {
+        ("incomplete", "session-end: other", "files_missing")
+    }
+    here, elsewhere = (Path(end["file"]) for end in data["unverified"])
+    assert here == project / ".donewhen" / "state" / "unverified.jsonl"
+    assert elsewhere.is_relative_to(tmp_path / f"donewhen-{os.getuid()}")
+    said = done(project, "status")
+    assert str(here) in said
+    assert str(elsewhere) in said
+
+
+@pytest.mark.parametrize(
+    ("says", "codes"),
+    [
+        ("2.1.77 (Claude Code)", ["client_too_old"]),
+        ("2.0.72 (Claude Code)", ["client_too_old"]),
+        ("2.1.81 (Claude Code)", []),
+        ("2.1.325 (Claude Code)", []),
+        ("3.0.0", []),
+        ("unknown", []),
+    ],
+)
+def test_a_client_that_does_not_know_the_events_is_reported(
+    project: Path, tmp_path: Path, says: str, codes: list[str]
+) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "claude").write_text(f"#!/bin/sh\necho '{says}'\n")
+    (folder / "claude").chmod(0o755)
+    found = envelope(project, "install", "--claude", PATH=f"{folder}:{PROGRAMS}:/usr/bin:/bin")
+    assert [finding["code"] for finding in found["findings"]] == codes
+    assert all(says.split()[0] in finding["message"] for finding in found["findings"])
+
+
+def test_an_older_line_is_outdated_and_install_replaces_it_in_place(project: Path) -> None:
+    old = (
+        """e=$(cat); printf %s "$e" | donewhen hook stop --runtime claude || { printf %s "$e" | """
+        """grep -q '"stop_hook_active": *true' && exit 0; echo "donewhen could not be run, so this stop is not """
+        """verified. Install it, or remove its hooks." >&2; exit 2; }"""
+    )
+    mine = {"hooks": [{"type": "command", "command": "mine"}]}
+    ours_before = {"hooks": [{"type": "command", "command": old, "timeout": 1800}]}
+    claude_file(project).parent.mkdir()
+    claude_file(project).write_text(json.dumps({"hooks": {"Stop": [ours_before, mine]}}))
+    rows = {(row["runtime"], row["scope"]): row["state"] for row in envelope(project, "status")["data"]["hooks"]}
+    assert rows["claude", "project"] == "outdated"
+    done(project, "install", "--claude")
+    groups = json.loads(claude_file(project).read_bytes())["hooks"]["Stop"]
+    assert groups[1] == mine
+    assert groups[0]["hooks"][0]["command"].endswith("/.claude/donewhen/hook stop --runtime claude || exit 2")
+
+
+@pytest.mark.parametrize("content", [None, "#!/bin/sh\nexit 0\n", "\0"])
+def test_a_script_that_is_missing_or_changed_is_outdated_and_install_repairs_it(
+    project: Path, content: str | None
+) -> None:
+    done(project, "install", "--claude")
+    script = project / ".claude" / "donewhen" / "hook"
+    good = script.read_bytes()
+    script.unlink()
+    if content is not None:
+        script.write_text(content)
+    rows = {(row["runtime"], row["scope"]): row["state"] for row in envelope(project, "status")["data"]["hooks"]}
+    assert rows["claude", "project"] == "outdated"
+    assert str(script) in done(project, "install", "--claude")
+    assert script.read_bytes() == good
 
 
 @pytest.mark.parametrize("timeout", ["null", '"soon"'])
@@ -201,8 +320,15 @@ def test_a_persons_own_hooks_stand_in_their_home(project: Path) -> None:
 
 
 def test_the_runtimes_own_variables_say_where_a_persons_hooks_stand(project: Path) -> None:
-    told = {"CLAUDE_CONFIG_DIR": str(project.parent / "c"), "CODEX_HOME": str(project.parent / "x")}
-    done(project, "install", "--claude", "--codex", "--user", **told)
+    told = {
+        "CLAUDE_CONFIG_DIR": str(project.parent / "c"),
+        "CODEX_HOME": str(project.parent / "x"),
+        "GEMINI_CLI_HOME": str(project.parent / "g"),
+        "COPILOT_HOME": str(project.parent / "o"),
+    }
+    done(project, "install", "--claude", "--codex", "--gemini", "--copilot", "--user", **told)
+    assert list(ours(project.parent / "g" / ".gemini" / "settings.json")) == EVENTS["gemini"]
+    assert list(ours(project.parent / "o" / "hooks" / "donewhen.json")) == EVENTS["copilot"]
     assert list(ours(project.parent / "c" / "settings.json")) == EVENTS["claude"]
     assert list(ours(project.parent / "x" / "hooks.json")) == EVENTS["codex"]
     assert os.listdir(project.parent / "home") == []
@@ -223,7 +349,7 @@ def test_without_a_runtime_it_asks_for_one(project: Path, verb: str) -> None:
     ran = hooks(project, verb)
     assert ran.returncode == 2
     assert_sentences(ran.stderr)
-    assert "next: Give --claude, --codex, or both." in ran.stderr
+    assert "next: Give --claude, --codex, --gemini or --copilot, or several." in ran.stderr
     assert envelope(project, verb)["findings"][0]["code"] == "usage"
 
 
@@ -245,7 +371,7 @@ def test_a_dry_run_shows_a_diff_and_changes_nothing(project: Path) -> None:
     data = envelope(project, "install", "--claude", "--dry-run")["data"]
     assert data["dry_run"] is True
     assert data["changes"][0]["changed"] is True
-    assert any(line.startswith("+") and "donewhen hook stop" in line for line in data["changes"][0]["diff"])
+    assert any(line.startswith("+") and "donewhen/hook stop" in line for line in data["changes"][0]["diff"])
     assert sorted((path, path.read_bytes() if path.is_file() else b"") for path in project.rglob("*")) == before
 
 
@@ -253,7 +379,7 @@ def test_a_dry_run_of_uninstall_shows_a_diff_and_changes_nothing(project: Path) 
     done(project, "install", "--claude")
     before = claude_file(project).read_bytes()
     said = done(project, "uninstall", "--claude", "--dry-run")
-    assert any(line.startswith("-") and "donewhen hook stop" in line for line in said.splitlines())
+    assert any(line.startswith("-") and "donewhen/hook stop" in line for line in said.splitlines())
     assert claude_file(project).read_bytes() == before
 
 
@@ -337,7 +463,7 @@ def test_codexs_foreign_hooks_keep_their_places_when_ours_are_brought_up_to_date
     data = json.loads(codex_file(project).read_bytes())["hooks"]
     assert data["Stop"].index(mine) == 2
     assert data["PreToolUse"].index(mine) == 1
-    assert ours(codex_file(project)).keys() == {"Stop", "SubagentStop"}
+    assert ours(codex_file(project)).keys() == {*EVENTS["codex"]}
 
 
 # Several at once
@@ -361,7 +487,7 @@ def test_installs_at_the_same_time_leave_a_valid_file_with_ours_once_and_the_for
     assert data["hooks"]["Stop"][0] == FOREIGN["hooks"]["Stop"][0]  # type: ignore[index]
     backup = claude_file(project).with_name("settings.json.donewhen-backup")
     assert backup.read_bytes() == original
-    assert sorted(os.listdir(backup.parent)) == ["settings.json", "settings.json.donewhen-backup"]
+    assert sorted(os.listdir(backup.parent)) == ["donewhen", "settings.json", "settings.json.donewhen-backup"]
     done(project, "uninstall", "--claude")
     assert claude_file(project).read_bytes() == original
 

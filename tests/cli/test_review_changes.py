@@ -37,6 +37,7 @@ def test_one_key_accepts_what_is_shown_and_the_job_can_be_completed(
     assert played.status == 0
     assert_sentences(played.screen)
     assert shop.decisions == [("accept_changes", "", "person")]
+    assert ("In CI it does not count yet: merge this agreement" in played.screen) is (shop.root / ".git").exists()
     done = donewhen(["complete", shop.id], shop.root)
     assert (done.returncode, f"<promise>{shop.id}-DONE</promise>" in done.stdout) == (0, True)
 

@@ -167,7 +167,7 @@ def test_the_answer_says_what_it_was_judged_against(shop: Shop) -> None:
         shop.write("donewhen.toml", settings)
         done = run_main(["check", *arguments], shop.root, dict(os.environ))
         assert done.returncode == 0, done.stdout
-        assert ("Not against an agreement." in done.stdout) == (against.strip() == "nothing")
+        assert ("No agreement covers these checks." in done.stdout) == (against.strip() == "nothing")
         done = run_main(["check", "--json", *arguments], shop.root, dict(os.environ))
         assert json.loads(done.stdout)["data"]["against"] == against.strip()
 

@@ -180,16 +180,46 @@ def test_a_subclass_of_the_result_is_a_result() -> None:
     [object(), SimpleNamespace(check="not callable"), 7, None],
     ids=lambda value: repr(value).split(" at 0x")[0],
 )
-def test_something_without_a_check_method_is_a_gate_error(timeout: float | None, thing: Any) -> None:
-    result = run_check(thing, make_context(), timeout=timeout)
-    assert result.code is ReasonCode.GATE_ERROR
-    assert str(type(thing).__name__) in (result.feedback or "")
-    assert_sentences(result.feedback or "")
+def test_something_that_is_no_checker_and_no_function_is_refused(timeout: float | None, thing: Any) -> None:
+    with pytest.raises(TypeError) as caught:
+        run_check(thing, make_context(), timeout=timeout)
+    assert "is not a checker" in str(caught.value)
+
+
+@TIMEOUTS
+def test_a_class_instead_of_an_instance_is_refused(timeout: float | None) -> None:
+    with pytest.raises(TypeError, match="pass an instance"):
+        run_check(Says, make_context(), timeout=timeout)  # type: ignore[arg-type]
+
+
+@TIMEOUTS
+def test_a_plain_function_is_a_checker(timeout: float | None) -> None:
+    def is_there(context: TaskCompletionContext) -> bool:
+        """The output is there."""
+        return context.tentative_output == "there"
+
+    async def is_there_later(context: TaskCompletionContext) -> bool:
+        return is_there(context)
+
+    for function in (is_there, is_there_later):
+        assert run_check(function, make_context(output="there"), timeout=timeout).complete is True
+    result = run_check(is_there, make_context(output=None), timeout=timeout)
+    assert (result.complete, result.feedback) == (False, "is_there is not met: The output is there.")
+
+
+@TIMEOUTS
+def test_a_function_that_forgets_to_answer_is_a_gate_error(timeout: float | None) -> None:
+    assert run_check(lambda context: None, make_context(), timeout=timeout).code is ReasonCode.GATE_ERROR  # type: ignore[arg-type, return-value]
 
 
 class _BrokenRepr:
     def __repr__(self) -> str:
         raise RuntimeError("no repr")
+
+
+def test_what_is_refused_need_not_have_a_description() -> None:
+    with pytest.raises(TypeError, match="an object of type _BrokenRepr is not a checker"):
+        run_check(_BrokenRepr(), make_context())  # type: ignore[arg-type]
 
 
 class _UnspeakableError(Exception):

@@ -14,12 +14,16 @@ from unittest.mock import Mock
 import pytest
 
 from donewhen.completion import (
+    AtLeast,
     CommandChecker,
+    CompositeChecker,
+    Not,
     ReasonCode,
     TaskCompletionContext,
     TaskCompletionResult,
     arun_check,
     checker,
+    run_check,
 )
 from donewhen.completion.checking import is_checking
 from donewhen.testing import make_context
@@ -119,8 +123,14 @@ def test_an_answer_of_another_type_is_a_gate_error(kind: type[Says], answer: obj
     assert result.code is ReasonCode.GATE_ERROR
 
 
-def test_something_without_a_check_method_is_a_gate_error() -> None:
-    assert run(arun_check(object(), make_context())).code is ReasonCode.GATE_ERROR  # type: ignore[arg-type]
+def test_something_that_is_no_checker_and_no_function_is_refused() -> None:
+    with pytest.raises(TypeError, match="is not a checker"):
+        run(arun_check(object(), make_context()))  # type: ignore[arg-type]
+
+
+def test_a_plain_function_is_a_checker() -> None:
+    assert run(arun_check(lambda context: True, make_context())).complete is True
+    assert run(arun_check(lambda context: False, make_context())).complete is False
 
 
 def test_a_checker_whose_check_can_not_even_be_looked_up_is_a_gate_error() -> None:
@@ -160,7 +170,145 @@ def test_a_coroutine_check_is_awaited_on_the_callers_own_loop() -> None:
     assert theirs is ours
 
 
-def test_a_function_that_returns_a_coroutine_is_awaited_in_its_thread() -> None:
+class Shared:
+    """What belongs to one loop: a lock that refuses to be used on another."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.loops: list[object] = []
+
+    async def use(self) -> bool:
+        await asyncio.sleep(0)
+        self.loops.append(asyncio.get_running_loop())
+        return asyncio.get_running_loop() is self.loop
+
+
+def by_decorator(shared: Shared) -> Any:
+    @checker
+    async def uses_it(context: TaskCompletionContext) -> bool:
+        return await shared.use()
+
+    return uses_it
+
+
+def by_method(shared: Shared) -> Any:
+    class Uses:
+        async def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
+            return TaskCompletionResult(await shared.use())
+
+    return Uses()
+
+
+def by_function(shared: Shared) -> Any:
+    async def uses_it(context: TaskCompletionContext) -> bool:
+        return await shared.use()
+
+    return uses_it
+
+
+def by_awaitable(shared: Shared) -> Any:
+    return Says(lambda: _as_result(shared))
+
+
+async def _as_result(shared: Shared) -> TaskCompletionResult:
+    return TaskCompletionResult(await shared.use())
+
+
+@TIMEOUTS
+@pytest.mark.parametrize("make", [by_decorator, by_method, by_function, by_awaitable])
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda one: one,
+        lambda one: CompositeChecker((one, one)),
+        lambda one: CompositeChecker((CompositeChecker((one,), all_must_pass=False), one), collect_all=True),
+        lambda one: AtLeast(1, [one]),
+        lambda one: Not(Not(one)),
+    ],
+    ids=["alone", "all of", "nested", "at least", "not"],
+)
+def test_whatever_is_async_runs_on_the_callers_loop(
+    make: Callable[[Shared], Any], around: Callable[[Any], Any], timeout: float | None
+) -> None:
+    async def main() -> tuple[TaskCompletionResult, Shared]:
+        shared = Shared()
+        return await arun_check(around(make(shared)), make_context(), timeout=timeout), shared
+
+    result, shared = run(main())
+    assert result.complete is True, result.feedback
+    assert shared.loops
+    assert set(shared.loops) == {shared.loop}
+
+
+def test_a_lock_can_be_shared_by_checks_and_the_program() -> None:
+    async def main() -> list[TaskCompletionResult]:
+        lock = asyncio.Lock()
+
+        @checker
+        async def takes_it(context: TaskCompletionContext) -> bool:
+            async with lock:
+                await asyncio.sleep(0)
+                return True
+
+        async with lock:
+            asked = [asyncio.ensure_future(arun_check(CompositeChecker((takes_it,)), make_context())) for _ in range(4)]
+            await asyncio.sleep(0.01)
+            assert not any(one.done() for one in asked)
+        return [await one for one in asked]
+
+    assert [one.complete for one in run(main())] == [True] * 4
+
+
+def test_an_async_check_that_asks_another_one_and_blocks_its_loop_does_not_deadlock() -> None:
+    @checker
+    async def inner(context: TaskCompletionContext) -> bool:
+        await asyncio.sleep(0)
+        return True
+
+    class Outer:
+        async def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
+            for timeout in (None, HANG_GUARD):
+                assert run_check(CompositeChecker((inner,)), context, timeout=timeout).complete
+            return CompositeChecker((inner,)).check(context)
+
+    for checked in (Outer(), CompositeChecker((Outer(),))):
+        assert run(arun_check(checked, make_context())).complete is True
+
+
+@pytest.mark.parametrize("error", [SystemExit(0), _CustomBase("panic"), ValueError("no luck"), TimeoutError("mine")])
+def test_an_error_on_the_callers_loop_is_a_gate_error_and_ends_no_loop(error: BaseException) -> None:
+    @checker
+    async def raises(context: TaskCompletionContext) -> bool:
+        await asyncio.sleep(0)
+        raise error
+
+    async def main() -> list[TaskCompletionResult]:
+        return [await arun_check(CompositeChecker((raises,)), make_context()) for _ in range(2)]
+
+    assert [one.code for one in run(main())] == [ReasonCode.GATE_ERROR] * 2
+
+
+def test_an_abandoned_check_is_cancelled_on_the_callers_loop() -> None:
+    cancelled: list[bool] = []
+
+    @checker
+    async def hangs(context: TaskCompletionContext) -> bool:
+        try:
+            await asyncio.sleep(HANG_GUARD)
+        finally:
+            cancelled.append(True)
+        return True
+
+    async def main() -> TaskCompletionResult:
+        result = await arun_check(CompositeChecker((hangs,)), make_context(), timeout=0.05)
+        while not cancelled:
+            await asyncio.sleep(0.01)
+        return result
+
+    assert run(main()).code is ReasonCode.CHECK_TIMEOUT
+
+
+def test_a_function_that_returns_a_coroutine_is_awaited_too() -> None:
     @checker
     async def later(context: TaskCompletionContext) -> bool:
         """Something is missing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,3 +193,25 @@ def test_an_agent_is_held_back_until_the_judge_accepts_its_report(project: Path)
     response = adapter.evaluate(Prompt(template), session=Session())
     assert response.completion is not None
     assert (response.completion.status, response.completion.attempts) == ("verified", 2)
+
+
+def test_what_looks_like_a_secret_is_judged_here_and_not_sent_elsewhere(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from donewhen.testing.chat_api import ChatServer, Reply
+
+    pytest.importorskip("openai", reason="OPENAI IS NOT INSTALLED: pip install 'donewhen[openai]'")
+    monkeypatch.setenv("OPENAI_API_KEY", "for-loopback-only")
+    token = "gh" + "p_" + "a1B2" * 9
+    mission = next(project.rglob("mission.toml"))
+    (project / "secret.md").write_text(f"The numbers are in the table.\n{token}\n")
+    with ChatServer([Reply("Verdict: pass\nReason: it is there")] * 9) as server:
+        text = mission.read_text()
+        model = f'model = "openai:any@{server.base_url}"'
+        mission.write_text(
+            re.sub(r"^model = .*$", model, text, flags=re.MULTILINE) if "model =" in text else f"{model}\n{text}"
+        )
+        found = checked(project, LLMJudgeChecker(mission="reports", files=("secret.md",)))
+        assert (found.complete, found.code) == (False, ReasonCode.NEEDS_HUMAN)
+        assert "secret.md:2 (a GitHub token)" in (found.feedback or "") and token not in (found.feedback or "")
+        assert not server.calls

@@ -18,7 +18,18 @@ from donewhen.completion import (
     TaskCompletionResult,
 )
 from donewhen.protocols import CompletionReport
-from donewhen.runtime import Budget, BudgetTracker, Bypass, CompletionChecked, Deadline, Limits, TokenUsage, append_all
+from donewhen.runtime import (
+    Budget,
+    BudgetTracker,
+    Bypass,
+    CompletionBypassed,
+    CompletionChecked,
+    Deadline,
+    Limits,
+    Session,
+    TokenUsage,
+    append_all,
+)
 from donewhen.testing import ManualClock, make_context
 from sentences import assert_sentences
 
@@ -371,6 +382,75 @@ class TestRecord:
         limits = Limits(Deadline.after(0, clock=ManualClock()))
         assert self.recorded(decide, OK, limits=limits) == ()
 
+    @pytest.mark.parametrize("prepared", [True, False], ids=["a prepared session", "a bare session"])
+    @pytest.mark.parametrize("end", [decide, adecide, conclude, aconclude])
+    def test_a_bypass_is_recorded_as_a_bypass(self, end: Callable[..., Any], prepared: bool) -> None:
+        context = make_context()
+        if prepared:
+            context.session[CompletionBypassed].register(CompletionBypassed, append_all)
+        context.stop_reason = "max_turns"
+        clock = ManualClock()
+        guard = StopGuard(Answers(no()), Limits(Deadline.after(1, clock=clock)))
+        decide(guard, context)
+        clock.advance(2)
+        end(guard, context)
+        assert context.session[CompletionBypassed].all() == (CompletionBypassed(1, Bypass("deadline"), "max_turns"),)
+
+    @pytest.mark.parametrize("end", [decide, adecide, conclude, aconclude])
+    def test_a_bare_session_keeps_the_record(self, end: Callable[..., Any]) -> None:
+        session = Session()
+        end(StopGuard(Answers(no("A."))), TaskCompletionContext(session))
+        (event,) = session[CompletionChecked].all()
+        assert (event.attempt, event.complete, event.feedback) == (1, False, "A.")
+
+    @pytest.mark.parametrize("end", [decide, adecide, conclude, aconclude])
+    def test_a_session_that_does_not_record_is_reported_and_changes_no_decision(self, end: Callable[..., Any]) -> None:
+        class Broken(Session):
+            def dispatch(self, event: object) -> Any:
+                raise RuntimeError("the disk is full")
+
+        with pytest.warns(RuntimeWarning, match="did not record the completion check: RuntimeError: the disk is full"):
+            ended = end(StopGuard(Answers(no("A."))), TaskCompletionContext(Broken()))
+        assert getattr(ended, "report", ended).status == "incomplete"
+
+    def test_a_reducer_that_fails_is_reported(self) -> None:
+        def fails(view: Any, event: CompletionChecked) -> Any:
+            raise ValueError("no room")
+
+        session = Session()
+        session[CompletionChecked].register(CompletionChecked, fails)
+        with pytest.warns(RuntimeWarning, match="no room"):
+            assert decide(StopGuard(Answers(OK)), TaskCompletionContext(session)).allow is True
+
+
+class TestGiven:
+    """What a guard is given is refused at once, not when an agent wants to stop."""
+
+    @pytest.mark.parametrize("thing", [None, 7, "text", object(), Answers])
+    def test_what_is_no_checker_is_refused(self, thing: Any) -> None:
+        with pytest.raises(TypeError, match=r"is not a checker|pass an instance"):
+            StopGuard(thing)
+
+    @DECIDING
+    def test_a_plain_function_is_a_checker(self, decide: Callable[..., StopDecision]) -> None:
+        def is_named(context: TaskCompletionContext) -> bool:
+            """Name the river."""
+            return False
+
+        assert decide(StopGuard(is_named)).feedback == "is_named is not met: Name the river."
+        assert decide(StopGuard(lambda context: True)).report.verified is True
+
+    @DECIDING
+    @pytest.mark.parametrize("answer", [OK, no()])
+    def test_a_decision_has_no_truth_value(
+        self, decide: Callable[..., StopDecision], answer: TaskCompletionResult
+    ) -> None:
+        decision = decide(StopGuard(Answers(answer)))
+        with pytest.raises(TypeError, match=r"use decision\.allow"):
+            bool(decision)
+        with pytest.raises(TypeError):
+            assert not decision
+
 
 class TestPolicy:
     def test_the_defaults(self) -> None:
@@ -381,6 +461,13 @@ class TestPolicy:
     def test_a_policy_can_not_be_loosened_later(self) -> None:
         with pytest.raises(AttributeError):
             GuardPolicy().max_stalled = 99  # type: ignore[misc]
+
+    @pytest.mark.parametrize(
+        "more", [{"limits": GuardPolicy()}, {"policy": Limits()}, {"policy": None}, {"limits": 5}], ids=str
+    )
+    def test_limits_and_a_policy_in_each_others_place_are_refused(self, more: dict[str, Any]) -> None:
+        with pytest.raises(TypeError, match=r"must be (Limits|GuardPolicy), not"):
+            StopGuard(Answers(OK), **more)
 
     @pytest.mark.parametrize("setting", [{"max_stalled": 0}, {"max_attempts": 0}, {"max_stalled": -1}], ids=repr)
     def test_a_cap_below_one_is_refused(self, setting: dict[str, int]) -> None:

@@ -59,7 +59,7 @@ PRESSED = re.compile(r"key: (\S)")
 Person = Callable[..., tuple[int, str]]
 LANGUAGES = {"console", "python", "text", "yaml", "toml", "py"}
 # Everything else that looks like a link to another machine is a mistake. `in-toto.io` is part of the name of a type.
-HOSTS = {"www.w3.org", "keepachangelog.com", "semver.org", "in-toto.io", "api.github.com", "HOST"}
+HOSTS = {"www.w3.org", "keepachangelog.com", "semver.org", "in-toto.io", "api.github.com", "HOST", "127.0.0.1:8643"}
 
 
 @dataclass(frozen=True)

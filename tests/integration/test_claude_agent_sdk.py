@@ -6,20 +6,41 @@ Every scenario asserts on what the server saw: another model turn, with the feed
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
+import claude_agent_sdk
 import pytest
 from claude_kit import bundled_cli, clean_environment
 
 from donewhen.adapters.claude_agent_sdk import ClaudeAgentSDKAdapter, ClaudeAgentSDKClientConfig
-from donewhen.completion import FileExistsChecker, GuardPolicy, LLMJudgeChecker, PlanBasedChecker
+from donewhen.adapters.claude_agent_sdk.run import Run
+from donewhen.completion import (
+    CompositeChecker,
+    FileExistsChecker,
+    GuardPolicy,
+    LLMJudgeChecker,
+    PlanBasedChecker,
+    StopGuard,
+    TaskCompletionContext,
+)
 from donewhen.contrib.tools import PlanningToolsSection
 from donewhen.contrib.tools.planning import Plan
 from donewhen.filesystem import Filesystem, HostFilesystem
 from donewhen.prompt import MarkdownSection, Prompt, PromptTemplate
 from donewhen.protocols import PromptResponse
-from donewhen.runtime import Budget, CompletionChecked, Deadline, Session, TokenUsage
-from donewhen.testing import AdapterContract, MessagesServer, ModelError, Played, Scene, ToolCall, Turn
+from donewhen.runtime import Budget, CompletionChecked, Deadline, Limits, Session, TokenUsage
+from donewhen.testing import (
+    AdapterContract,
+    BackgroundCall,
+    MessagesServer,
+    ModelError,
+    Played,
+    Scene,
+    SubagentCall,
+    ToolCall,
+    Turn,
+)
 from donewhen.testing.contract import MISSING, Verdict
 from donewhen.testing.messages_api import MessagesRequest, Reply
 from sentences import assert_sentences
@@ -42,16 +63,46 @@ def _told(request: MessagesRequest) -> str:
 def _reply(turn: Turn | ModelError) -> Reply:
     if isinstance(turn, ModelError):
         return Reply(str(turn), status=500)
-    ours = tuple(
-        call if call.name == "StructuredOutput" else ToolCall(f"mcp__donewhen__{call.name}", call.arguments)
-        for call in turn.calls
-    )
     usage = turn.usage if turn.usage.total_tokens else TokenUsage(10, 5)
-    return Reply(turn.text, tools=ours, usage=usage)
+    return Reply(turn.text, tools=tuple(_own(call) for call in turn.calls), usage=usage)
+
+
+def _own(call: ToolCall) -> ToolCall:
+    """The call as this client knows it."""
+    if call.gives_output:
+        return ToolCall("StructuredOutput", call.arguments)
+    if isinstance(call, BackgroundCall):
+        return ToolCall("Bash", {"command": call.command(), "description": "x", "run_in_background": True})
+    if isinstance(call, SubagentCall):
+        task = {"description": "d", "prompt": call.arguments["task"], "subagent_type": "general-purpose"}
+        return ToolCall("Agent", {**task, "run_in_background": False})
+    return ToolCall(f"mcp__donewhen__{call.name}", call.arguments)
+
+
+class _Model:
+    """Follows a scene's turns, and those of its sub-agents."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._turns = scene.turns
+        self._number = 0
+        self._subagent: Iterator[Turn] = iter(())
+
+    def __call__(self, request: MessagesRequest) -> Reply:
+        if request.kind == "subagent":
+            return _reply(next(self._subagent))
+        turn = self._turns(self._number) if callable(self._turns) else self._turns[self._number]
+        self._number += 1
+        if isinstance(turn, Turn):
+            self._subagent = iter(
+                [each for call in turn.calls if isinstance(call, SubagentCall) for each in call.turns]
+            )
+        return _reply(turn)
 
 
 class TestClaudeAgentSDKAdapter(AdapterContract):
     """The contract, kept by the real client."""
+
+    features = frozenset({"output", "parallel calls", "background work", "sub-agents", "streaming"})
 
     @pytest.fixture(autouse=True)
     def _workspace(self, tmp_path: Path) -> None:
@@ -65,22 +116,22 @@ class TestClaudeAgentSDKAdapter(AdapterContract):
         return self._filesystem
 
     def play(self, scene: Scene) -> Played:
-        turns = scene.turns
-        number = iter(range(1000))
-        script = (lambda request: _reply(turns(next(number)))) if callable(turns) else [_reply(turn) for turn in turns]
-        with MessagesServer(script) as server:
+        with MessagesServer(_Model(scene)) as server:
             config = ClaudeAgentSDKClientConfig(
                 task_completion_checker=scene.checker,
                 guard_policy=scene.policy,
                 max_turns=scene.max_turns,
-                tools=(),
+                tools=("Bash", "Agent"),
+                allowed_tools=("Bash", "Agent"),
                 env=clean_environment(server.base_url, self._home),
+                options={"include_partial_messages": True} if scene.streamed else {},
             )
             adapter = ClaudeAgentSDKAdapter(client_config=config, filesystem=self._filesystem)
             response = adapter.evaluate(
                 scene.prompt, session=scene.session, deadline=scene.deadline, budget=scene.budget
             )
-            return Played(response, tuple(_told(request) for request in server.calls()))
+            told = tuple(_told(request) for request in server.calls())
+            return Played(response, told, tuple(_told(request) for request in server.calls("subagent")))
 
 
 class Stage:
@@ -327,3 +378,147 @@ def test_a_client_that_cannot_start_is_an_error_in_a_sentence(stage: Stage, tmp_
     with MessagesServer([]) as server, pytest.raises(AdapterError) as caught:
         stage.play(server, options={"cli_path": str(tmp_path / "nowhere")})
     assert_sentences(str(caught.value).partition(":")[0])
+
+
+def _output(score: int) -> ToolCall:
+    return ToolCall("StructuredOutput", {"summary": "s", "score": score})
+
+
+def _bash(command: str, **more: object) -> ToolCall:
+    return ToolCall("Bash", {"command": command, "description": "x", **more})
+
+
+def _with_output(stage: Stage, turns: list[Reply], **config: object) -> PromptResponse[Verdict]:
+    """Play these turns of the main conversation, then "done" for ever, in a project in which the work is done."""
+    (stage.project / "out.txt").write_text("work")
+    template = PromptTemplate[Verdict](
+        ns="test", key="late", sections=[MarkdownSection(title="Work", key="work", template="Write out.txt.")]
+    )
+    script = iter(turns)
+    with MessagesServer(lambda request: next(script, Reply("done"))) as server:
+        adapter = stage.adapter(server, FILES, **config)
+        return adapter.evaluate(Prompt(template), session=stage.session)
+
+
+@pytest.mark.parametrize(
+    ("calls", "status"),
+    [
+        ((_output(1), _bash("rm out.txt"), _output(2)), "incomplete"),
+        ((_output(1), _bash("rm out.txt"), ToolCall("StructuredOutput", {"summary": "no score"})), "incomplete"),
+        ((_output(1), _bash("rm out.txt"), _output(2), _bash("echo work > out.txt")), "verified"),
+        ((_output(1), _bash("echo more > other.txt"), _output(2)), "verified"),
+        ((_bash("echo more > other.txt"), _output(1)), "verified"),
+    ],
+    ids=["undone", "undone before an invalid output", "done again", "something else", "before the output"],
+)
+def test_the_verdict_is_about_the_work_after_all_calls_of_the_turn(
+    stage: Stage, calls: tuple[ToolCall, ...], status: str
+) -> None:
+    response = _with_output(stage, [Reply(tools=calls)])
+    assert response.completion is not None
+    assert response.completion.status == status
+    assert (stage.project / "out.txt").exists() is (status == "verified")
+
+
+@pytest.mark.parametrize(("undone", "status"), [(True, "incomplete"), (False, "verified")])
+def test_a_call_whose_result_never_came_is_looked_at_again(stage: Stage, undone: bool, status: str) -> None:
+    # The client ends a turn at an accepted output, and may still carry out what was called beside it.
+    (stage.project / "out.txt").write_text("work")
+    with MessagesServer([]) as server:
+        adapter = stage.adapter(server, FILES)
+    guard = StopGuard(FILES)
+    prompt: Prompt[None] = Prompt(PromptTemplate[None](ns="test", key="late", sections=[]))
+    run = Run(adapter, prompt.render(), stage.session, Limits(), guard)
+    run._enforcement.report = guard.decide(run._context("x", "end_turn")).report
+    call = claude_agent_sdk.ToolUseBlock("call-1", "mcp__donewhen__remove", {"path": "out.txt"})
+    run._take(claude_agent_sdk.AssistantMessage([call], "scripted"))
+    if undone:
+        (stage.project / "out.txt").unlink()
+    report = asyncio.run(run._report(guard, "structured_output", failed=False))
+    assert report.status == status
+
+
+def test_work_in_the_background_that_undoes_it_after_the_output_is_not_verified(stage: Stage) -> None:
+    undo = _bash("sleep 1; rm out.txt", run_in_background=True)
+    response = _with_output(stage, [Reply(tools=(undo,)), Reply(tools=(_output(1),))])
+    assert not (stage.project / "out.txt").exists()
+    assert response.output == Verdict("s", 1)
+    assert response.completion is not None
+    assert response.completion.status == "incomplete"
+
+
+def test_work_in_the_background_that_starts_beside_the_output_is_waited_for_too(stage: Stage) -> None:
+    undo = _bash("sleep 1; rm out.txt", run_in_background=True)
+    response = _with_output(stage, [Reply(tools=(_output(1), undo))])
+    assert not (stage.project / "out.txt").exists()
+    assert response.completion is not None
+    assert response.completion.status == "incomplete"
+
+
+def test_work_in_the_background_that_harms_nothing_ends_verified(stage: Stage) -> None:
+    harmless = _bash("sleep 1; echo more > other.txt", run_in_background=True)
+    response = _with_output(stage, [Reply(tools=(harmless,)), Reply(tools=(_output(1),))])
+    assert (stage.project / "other.txt").exists()
+    assert response.completion is not None
+    assert response.completion.status == "verified"
+
+
+def test_an_agent_that_a_task_wakes_up_after_its_output_is_held_and_can_repair_the_work(stage: Stage) -> None:
+    undo = _bash("sleep 1; rm out.txt", run_in_background=True)
+    repair = Reply(tools=(_bash("echo again > out.txt"),))
+    response = _with_output(stage, [Reply(tools=(undo,)), Reply(tools=(_output(1),)), repair])
+    assert (stage.project / "out.txt").read_text() == "again\n"
+    assert response.output == Verdict("s", 1)
+    assert response.completion is not None
+    assert response.completion.status == "verified"
+
+
+def test_a_task_in_the_background_that_is_stopped_can_undo_nothing(stage: Stage) -> None:
+    never = _bash("sleep 600; rm out.txt", run_in_background=True)
+    response = _with_output(stage, [Reply(tools=(never,)), Reply(tools=(_output(1),))], background_wait=1.0)
+    assert response.completion is not None
+    assert response.completion.status == "verified"
+    assert (stage.project / "out.txt").exists()
+
+
+def test_a_task_in_the_background_that_can_not_be_stopped_is_not_verified(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import claude_agent_sdk
+
+    async def refuses(self: object, task_id: str) -> None:
+        raise RuntimeError("no such control request")
+
+    monkeypatch.setattr(claude_agent_sdk.ClaudeSDKClient, "stop_task", refuses)
+    never = _bash("sleep 5", run_in_background=True)
+    response = _with_output(stage, [Reply(tools=(never,)), Reply(tools=(_output(1),))], background_wait=0.5)
+    assert response.completion is not None
+    assert response.completion.status == "incomplete"
+    assert_sentences(response.completion.feedback)
+
+
+def test_progress_of_a_task_in_the_background_does_not_extend_the_wait(stage: Stage) -> None:
+    chatty = _bash("while true; do echo progress; sleep 0.2; done", run_in_background=True)
+    response = _with_output(stage, [Reply(tools=(chatty,)), Reply(tools=(_output(1),))], background_wait=1.0)
+    assert response.completion is not None
+    assert response.completion.status == "verified"
+
+
+def test_an_async_checker_runs_on_the_loop_of_the_program(stage: Stage) -> None:
+    loops: list[object] = []
+
+    async def is_written(context: TaskCompletionContext) -> bool:
+        """Write out.txt."""
+        await asyncio.sleep(0)
+        loops.append(asyncio.get_running_loop())
+        return context.filesystem is not None and context.filesystem.exists("out.txt")
+
+    async def main() -> tuple[PromptResponse[None], object]:
+        with MessagesServer([Reply("done"), WRITE, Reply("done")]) as server:
+            adapter = stage.adapter(server, CompositeChecker((is_written,)))
+            return await adapter.aevaluate(Prompt(_work()), session=stage.session), asyncio.get_running_loop()
+
+    response, loop = asyncio.run(main())
+    assert response.completion is not None
+    assert response.completion.status == "verified"
+    assert loops == [loop, loop]

@@ -149,11 +149,10 @@ def test_an_agent_that_was_held_cannot_free_itself_by_doing_away_with_the_settin
 
 
 def test_a_command_hook_that_exits_with_2_holds_as_well(project: Project) -> None:
-    """What the installed line does where donewhen itself is missing: hold once, then let go."""
+    """What the installed script does where donewhen itself is missing: hold once, then let go."""
     project.donewhen("hooks", "install", "--claude")
-    path = project.root / ".claude" / "settings.json"
-    path.write_text(path.read_text().replace(str(Path(sys.executable).parent / "donewhen"), "/nowhere/donewhen"))
-    assert "/nowhere/donewhen" in path.read_text()
+    path = project.root / ".claude" / "donewhen" / "hook"
+    path.write_text(path.read_text().replace("program() { ", "program() { /nowhere/"))
     server, _ = project.run(lambda request: Reply("Done!"))
     assert len(server.calls()) == 2
     assert server.calls()[1].mentions("donewhen could not be run")

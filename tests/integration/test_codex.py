@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from donewhen.adapters.codex.app_server import listed_hooks
+from donewhen.adapters.stop_record import unverified_ends
 from donewhen.testing import ResponsesServer
 from donewhen.testing.responses_api import Reply, ResponsesRequest, shell
 from sentences import assert_sentences, lines_with
@@ -93,7 +94,9 @@ class Project:
         command = [sys.executable, "-m", "donewhen", *arguments]
         return subprocess.run(command, cwd=self.root, env=self.environment, capture_output=True, text=True)
 
-    def run(self, model: Model, *flags: str, trust: bool = True) -> tuple[ResponsesServer, str]:
+    def run(
+        self, model: Model, *flags: str, trust: bool = True, expect_success: bool = True
+    ) -> tuple[ResponsesServer, str]:
         """One `codex exec`; the server with what it saw, and what the client printed on standard error."""
         with ResponsesServer(model) as server:
             config = _CONFIG.format(base_url=server.base_url, project=self.root.resolve())
@@ -118,7 +121,7 @@ class Project:
                 text=True,
                 timeout=500,
             )
-        assert done.returncode == 0, done.stderr
+        assert (done.returncode == 0) is expect_success, done.stderr
         return server, done.stderr
 
 
@@ -159,9 +162,8 @@ def test_codex_has_no_cap_so_ours_lets_go_and_records_it(project: Project) -> No
 
 def test_where_donewhen_is_missing_the_line_holds_once_and_not_for_ever(project: Project) -> None:
     project.donewhen("hooks", "install", "--codex")
-    path = project.root / ".codex" / "hooks.json"
-    path.write_text(path.read_text().replace(str(Path(sys.executable).parent / "donewhen"), "/nowhere/donewhen"))
-    assert "/nowhere/donewhen" in path.read_text()
+    path = project.root / ".codex" / "donewhen" / "hook"
+    path.write_text(path.read_text().replace("program() { ", "program() { /nowhere/"))
     server, _ = project.run(lambda request: Reply("Done!"))
     assert len(server.calls()) == 2
     assert_sentences(_said(server.calls()[1]).splitlines()[-1])
@@ -218,3 +220,30 @@ def test_a_foreign_hook_keeps_its_trust_when_ours_goes(project: Project, monkeyp
     project.donewhen("hooks", "uninstall", "--codex", "--user")
     (after,) = _stop_hooks(project, monkeypatch)
     assert (after["key"], after["currentHash"]) == (before["key"], before["currentHash"])
+
+
+def _ends(project: Project) -> list[tuple[str, str, str | None]]:
+    return [(end.status, end.how, end.code) for end in unverified_ends(project.root / ".donewhen" / "state")]
+
+
+def test_a_session_that_an_error_ends_is_on_record(project: Project) -> None:
+    project.donewhen("hooks", "install", "--codex")
+    work = Reply(tools=shell("echo work > other.txt").tools)
+    project.run(
+        lambda request: work if not request.tool_results else Reply("bad request", status=400), expect_success=False
+    )
+    assert (project.root / "other.txt").exists()
+    assert _ends(project) == [("incomplete", "session-end: other", "files_missing")]
+
+
+def test_a_verified_session_leaves_no_record(project: Project) -> None:
+    project.donewhen("hooks", "install", "--codex")
+    project.run([Reply("Done!"), WRITE, Reply("Done, really.")])
+    assert _ends(project) == []
+
+
+def test_the_hooks_of_codex_cause_no_warning(project: Project) -> None:
+    project.donewhen("hooks", "install", "--codex")
+    (project.root / "out.txt").write_text("there")
+    _, errors = project.run([Reply("Done!")])
+    assert "clamping" not in errors

@@ -69,7 +69,7 @@ def test_an_agent_lists_jobs_is_refused_completes_and_cannot_agree(
     lines = [request.tool_results[0] for request in calls[1:]]
     assert [one.is_error for one in lines] == [False, False, False, False, True, True, False, False]
     (listed,) = json.loads(lines[0].text)["jobs"]
-    assert (listed["id"], listed["next"]) == (job, f"donewhen start {job}")
+    assert (listed["id"], listed["next"]) == (job, f'start_job(job="{job}")')
     refusal = json.loads(lines[2].text)
     assert not refusal["done"]
     assert "criterion_failed" in lines[2].text

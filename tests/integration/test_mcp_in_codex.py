@@ -55,7 +55,7 @@ def test_an_agent_in_codex_lists_jobs_is_refused_and_completes(tmp_path: Path, a
     calls = server.calls()
     assert len(calls) == len(script), errors
     lines = [request.tool_results[0].text for request in calls[1:]]
-    assert f'"next":"donewhen start {job}"' in lines[0]
+    assert json.dumps(f'start_job(job="{job}")') in lines[0]
     assert "criterion_failed" in lines[2]
     assert "<promise>" not in lines[2]
     assert "unknown field `by`" in lines[4]

@@ -25,7 +25,8 @@ pytest.importorskip("openai", reason="OPENAI IS NOT INSTALLED: pip install 'done
 
 KEY = "sk-loopback-0123456789abcdef"
 AT_ONCE = 64
-MANY = 256
+# Not more than are in flight from the start: whether more are tried depends on the speed of the machine.
+MANY = AT_ONCE
 PASS = Reply("Verdict: pass\nReason: no rule speaks against it")
 PRICES = '[[price]]\nmodel = "priced"\ninput = 1000\noutput = 2000\n'
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -106,6 +108,67 @@ async def connected(command: Sequence[str], cwd: Path | None = None, **env: str)
     with Path(os.devnull).open("w") as nowhere:
         async with Client(stdio_client(place, errlog=nowhere)) as client:
             yield Caller(client)
+
+
+class HttpProcess:
+    """A real `donewhen mcp --http` process on a free port."""
+
+    def __init__(self, command: Sequence[str], **env: str) -> None:
+        self.process = subprocess.Popen(
+            [*command, "--http", "127.0.0.1:0"],
+            env={**os.environ, **env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout
+        assert self.process.stderr
+        line = self.process.stdout.readline()
+        assert line, self.process.stderr.read()
+        self.url = line.split()[-1]
+        self.where = self.process.stderr.readline()
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> tuple[int, str, str]:
+        """End the server; its status and the rest of its output."""
+        self.process.send_signal(how)
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, out, err
+
+
+@asynccontextmanager
+async def connected_over_http(url: str, token: str) -> AsyncIterator[Caller]:
+    from mcp.client import Client
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    async with (
+        create_mcp_http_client(headers={"Authorization": f"Bearer {token}"}) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        yield Caller(client)
+
+
+@pytest.fixture
+def http() -> Iterator[Callable[..., HttpProcess]]:
+    """``server = http(shop.command(), DONEWHEN_MCP_TOKEN=…)``: a process that ends with the test."""
+    pytest.importorskip("mcp.server", reason="LOUD: donewhen[mcp] is not installed, so the MCP server is NOT tested")
+    started: list[HttpProcess] = []
+
+    def start(command: Sequence[str], **env: str) -> HttpProcess:
+        started.append(HttpProcess(command, **env))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.process.kill()
+        server.process.communicate()
+
+
+@pytest.fixture
+def http_client() -> Callable[..., Any]:
+    """``async with http_client(server.url, token) as call``: the real client over streamable HTTP."""
+    return connected_over_http
 
 
 @pytest.fixture

@@ -78,6 +78,7 @@ def test_the_tools_are_these_and_none_is_named_for_approving() -> None:
         "start_job",
         "run_evidence",
         "complete_job",
+        "check_stop",
         "ask_person",
         "block_job",
         "dispute",
@@ -155,6 +156,7 @@ def test_an_approval_cannot_be_smuggled_in(
     plain = {
         "list_jobs": {},
         "ready_jobs": {},
+        "check_stop": {},
         "next_action": {"job": job.id},
         "ask_person": {"job": job.id, "question": "May I?"},
         "block_job": {"job": job.id, "reason": "No."},

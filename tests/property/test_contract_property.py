@@ -265,6 +265,9 @@ def test_two_commands_are_the_same_when_their_words_are(one: list[str], other: l
 def _leaves() -> list[tuple[str, Settings, Settings]]:
     """Every setting there is, in two settings that differ in nothing else."""
     other: dict[str, Any] = {"float": 7.0, "int": 7, "bool": True, "tuple[str, ...]": ("other",)}
+    other["Level | None"] = "landlock"
+    other["SignExceptions"] = ("/src/plugin/**: frames",)
+    other["ProbingTime"] = 7.0
     other |= dict.fromkeys(("str", "str | None"), "other")
     tests = TestSettings("pytest")
     guard = GuardSettings(tests=tests)

@@ -82,7 +82,7 @@ def settings_file(content: bytes | None) -> Iterator[Path]:
 
 
 def put_in(path: Path, runtime: HookTarget) -> None:
-    install_hooks(path, runtime.entries("user", path.parent))
+    install_hooks(path, runtime.entries("user", path.parent, {}))
 
 
 def take_out(path: Path, runtime: HookTarget) -> None:
@@ -93,7 +93,7 @@ def foreign(content: bytes) -> str:
     """Everything but our own groups, in order; an event that has nothing else does not count."""
     data = json.loads(content)
     for event_, found in list(data.get("hooks", {}).items()):
-        data["hooks"][event_] = [one for one in found if " hook " not in json.dumps(one)]
+        data["hooks"][event_] = [one for one in found if "donewhen/hook" not in json.dumps(one)]
         if not data["hooks"][event_]:
             del data["hooks"][event_]
     if not data.get("hooks"):
@@ -120,7 +120,7 @@ def test_installing_twice_is_installing_once(content: bytes, runtime: HookTarget
         put_in(path, runtime)
         assert path.read_bytes() == once
         assert path.with_name(path.name + BACKUP_SUFFIX).read_bytes() == content
-        assert sorted(map(str, installed_hooks(path))) == sorted(map(str, runtime.entries("user", path.parent)))
+        assert sorted(map(str, installed_hooks(path))) == sorted(map(str, runtime.entries("user", path.parent, {})))
 
 
 @QUICK
@@ -160,8 +160,8 @@ def test_what_was_edited_in_between_is_kept(content: bytes, edited: bytes, runti
         ours = json.loads(path.read_bytes())["hooks"]
         both = dict(theirs)
         both["hooks"] = {**theirs.get("hooks", {})}
-        for entry in runtime.entries("user", path.parent):
-            own = [one for one in ours[entry.event] if " hook " in json.dumps(one)]
+        for entry in runtime.entries("user", path.parent, {}):
+            own = [one for one in ours[entry.event] if "donewhen/hook" in json.dumps(one)]
             both["hooks"][entry.event] = [*both["hooks"].get(entry.event, []), *own]
         path.write_text(json.dumps(both), encoding="utf-8")
         take_out(path, runtime)

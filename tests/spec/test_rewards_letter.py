@@ -47,6 +47,12 @@ class Project(test_rewards.Project):
     def note_progress(self, job: Job) -> None:
         self.rewrite(job, "## Progress Log\n", "## Progress Log\n\n- Parsed the first log.\n")
 
+    def accept_evidence(self, job: Job) -> None:
+        """A critical job needs strong evidence, or a person who accepts less."""
+        refused = self.complete(job)
+        assert [reason.code for gate in refused.evaluation.gates for reason in gate.reasons][:1] == ["evidence_weak"]
+        assert sign_off(self.workspace, self.read(job), "AC-1", "I read it", ADA).counts
+
     def evaluate(self, job: Job) -> Evaluation:
         """Evaluate as things are, without writing."""
         return evaluate(facts_of(self.workspace, self.read(job)))
@@ -85,6 +91,7 @@ def test_a_critical_job_that_was_refused_again_and_again_can_still_be_done(proje
     assert [penalty.points for penalty in project.evaluate(job).score.penalties] == [min(10, 2 * (refusals - 1))]
     project.output(job)
     project.note_progress(job)
+    project.accept_evidence(job)
     result = project.complete(job)
     assert (result.done, result.evaluation and result.evaluation.score.total) == (True, 100)
 
@@ -141,6 +148,7 @@ def test_a_decision_after_a_spent_budget_makes_the_target_reachable_again(projec
     decide(project.workspace, project.read(job), Decision(kind, "One attempt more."), ADA)
     project.output(job)
     project.note_progress(job)
+    project.accept_evidence(job)
     assert project.complete(job).done
 
 

@@ -21,6 +21,7 @@ from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.gates.evidence_status import collect_evidence, sign_off
+from donewhen.jobs.ledger.gate_program import this_gate
 from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.planning import check_plan
 from donewhen.jobs.lifecycle.promise import Promise, PromiseCheck, verify_promise, verify_promises
@@ -172,7 +173,9 @@ def test_the_promise_of_a_job_with_a_name_of_its_own_can_be_verified(shop: Proje
     assert shop.start(login).started
     write(shop, "user and password", "login.txt")
     result = finished(shop, login)
-    assert verified(shop, result.promise) == PromiseCheck("LOGIN-1", True, "the ledger has this completion")
+    assert verified(shop, result.promise) == PromiseCheck(
+        "LOGIN-1", True, "the ledger has this completion", this_gate()
+    )
     assert [promise.id for promise in result.cascade] == [shop.workspace.project().id]
 
 
@@ -614,11 +617,13 @@ def test_other_outputs_are_agreed_to(shop: Project, path: str) -> None:
     [
         ({"criteria": ["It says yes. [check: run pytest]\u200b"]}, "The criterion AC-1"),
         ({"criteria": ["It says yes.\n  check: file /a\u202e.txt"]}, "The criterion AC-1"),
+        ({"criteria": ["It says yes.\u2028  check: run pytest"]}, "A line of the acceptance criteria"),
+        ({"criteria": ["It says yes.\x85It says more."]}, "A line of the acceptance criteria"),
         ({"outputs": ["/a\u2066b.txt"]}, "The field outputs"),
         ({"inputs": ["/a\u00adb.txt"]}, "The field inputs"),
         ({"commands": ["sh check\u200b.sh"]}, "The field truth_required_commands"),
     ],
-    ids=["criterion", "check", "output", "input", "command"],
+    ids=["criterion", "check", "line separator", "next line", "output", "input", "command"],
 )
 def test_a_contract_with_a_character_that_can_not_be_seen_is_not_agreed_to(
     shop: Project, given: dict[str, Any], what: str

@@ -218,6 +218,7 @@ def test_a_job_that_is_done_shows_its_promise_and_one_that_was_says_so(tmp_path:
     page = words(server.get(f"/jobs/{job.id}").text)
     assert f"<promise>{job.id}-DONE</promise>" in page
     assert "receipt: sha256:" in page
+    assert page.count("weak evidence") == 2, "once beside the promise, once beside the criterion"
     (tmp_path / "notes.md").write_text("Say goodbye.\n", encoding="utf-8")
     html = server.get(f"/jobs/{job.id}").text
     later = words(html)

@@ -271,6 +271,20 @@ def test_a_person_refuses_them_with_a_reason(tmp_path: Path, serve: Serve) -> No
     assert "refused these changes: Four is right." in ada.get(f"/jobs/{held.id}").text
 
 
+def test_a_person_accepts_the_lines_that_the_page_has_shown(tmp_path: Path, serve: Serve) -> None:
+    held = shop_with(tmp_path / "shop", f'It works\n  check: run {sys.executable} -c "import sys; sys.exit(0)"')
+    held.write("src/shop/price.py", "import sys\n\n\ndef total(prices):\n    return sys._getframe(1).f_locals\n")
+    assert not held.complete().done
+    ada = serve(held.root, "--reviewer", "ada", person=True).signed_in("ada")
+    (item,) = held.items()
+    shown = ada.get(f"/review/{item.id}").text
+    assert "line 5, frames: uses sys._getframe" in shown
+    assert '<span class="added">+    5      return sys._getframe(1).f_locals</span>' in shown
+    assert given(ada, item.id, "pass", "It draws errors.").status == 303
+    assert held.decisions == [("accept_signs", "It draws errors.", "person")]
+    assert held.complete().done
+
+
 def test_files_that_changed_after_they_were_shown_are_not_accepted(tmp_path: Path, serve: Serve) -> None:
     held = outside(tmp_path / "shop")
     ada = serve(held.root, "--reviewer", "ada", person=True).signed_in("ada")
