@@ -17,7 +17,7 @@ INSTALL = if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-model test test-install coverage test-units sentences pages test-model soak mutants lint format bench bench-learn bench-judge bench-learn-local docs clean
+.PHONY: help demo demo-model test test-install test-projects test-runtimes runtimes coverage test-units sentences pages test-model soak mutants lint format bench bench-learn bench-strength bench-judge bench-learn-local docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s ':'
@@ -33,9 +33,10 @@ demo-model: $(VENV)/.weights  ## The same story with a model on this machine (1.
 PYTEST = $(MODELS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 # Tracing takes nearly as long as the tests themselves, so only the tests of the rooms with a floor are traced.
 DECIDING := tests/completion tests/jobs tests/room tests/judging tests/learning tests/spec tests/reports tests/verifying \
+	tests/environments tests/adversarial tests/controls tests/isolation tests/signs tests/review \
 	tests/cli/test_audit_mission_verb.py tests/cli/test_replay_verb.py
 COVERAGE ?=
-NO_INSTALLS := -m 'not installs'
+NO_INSTALLS := -m 'not installs and not projects and not runtimes'
 test: $(VENV)/.clients  ## Run the tests (ARGS='-k name' for some; COVERAGE=yes to measure); what can't be installed is skipped loudly
 	@if [ -z "$(COVERAGE)" ]; then $(PYTEST) $(NO_INSTALLS) $(ARGS); else $(MAKE) coverage && \
 	$(PYTEST) $(NO_INSTALLS) $(addprefix --ignore=,$(DECIDING)) $(ARGS); fi
@@ -49,7 +50,7 @@ coverage: $(VENV)/.clients  ## Measure how much of the deciding rooms their own 
 
 BASICS := tests/completion tests/config tests/foundation tests/judging tests/runtime tests/spec tests/cli/test_every_verb.py
 test-units: $(VENV)/.units  ## Run the tests that CI runs on other Pythons: the specifications, every verb, the rooms without processes
-	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not installs and not claude and not codex' $(BASICS) $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not installs and not projects and not runtimes and not claude and not codex and not gemini and not copilot' $(BASICS) $(ARGS)
 
 sentences: $(VENV)/.test $(VENV)/.clients  ## Store the product's new wording in the snapshots of the tests (ARGS=tests/jobs for one folder)
 	@$(MODELS) $(BIN)/python -m pytest -n $(JOBS) --rewrite-sentences $(ARGS)
@@ -58,6 +59,15 @@ sentences: $(VENV)/.test $(VENV)/.clients  ## Store the product's new wording in
 pages: $(VENV)/.clients  ## Bring the output that the pages show up to date with what the commands print now
 	@DONEWHEN_REWRITE_PAGES=1 $(MODELS) $(BIN)/python -m pytest -n $(JOBS) tests/docs/test_docs.py $(ARGS)
 	@git --no-pager diff --stat -- '*.md'
+
+test-projects: $(VENV)/.clients  ## The tests of six real projects from the package indexes, in rooms at each level of isolation (minutes)
+	@$(BIN)/python -m pytest -m projects tests/real_projects $(ARGS)
+
+runtimes: $(VENV)/.clients  ## Play all scenes with the real clients of agent runtimes, and write the table of the docs (minutes)
+	@$(BIN)/python -m tools.runtime_scenes $(ARGS)
+
+test-runtimes: $(VENV)/.clients  ## Compare the table of agent runtimes in the docs with the real clients (minutes)
+	@$(BIN)/python -m pytest -m runtimes tests/runtimes $(ARGS)
 
 test-model: $(VENV)/.model  ## The tests of the local model with the weights that can judge (1.1 GB, once)
 	@$(MODELS) DONEWHEN_TEST_WEIGHTS=qwen2.5-coder-1.5b $(BIN)/python -m pytest tests/integration/test_local_weights.py $(ARGS)
@@ -83,6 +93,9 @@ bench: $(VENV)/.demo  ## Print the ratios: import and hook cost, plan checking, 
 DATA ?= ../shared/data
 bench-learn: $(VENV)/.demo  ## Learn from the tickets in DATA, and print what comes of it beside word counts
 	@$(BIN)/python -m benchmarks.learning $(DATA)
+
+bench-strength: $(VENV)/.demo  ## Print how well the probes of passing tests find wrong solutions, from those in DATA (some minutes)
+	@$(BIN)/python -m benchmarks.strength $(DATA)
 
 bench-judge: $(VENV)/.model  ## Print how fast models judge: on this machine with and without prefix reuse, over the wire, on Ray
 	@$(MODELS) $(BIN)/python -m benchmarks.local_judging
@@ -130,7 +143,7 @@ $(VENV)/.model: $(VENV)/.test
 # can't be had, each is tried by itself, and the tests of the one that is missing say so and are skipped.
 $(VENV)/.clients: $(VENV)/bin/python pyproject.toml
 	@echo "Fetching the agent runtimes for the integration tests (once; optional) ..."
-	@$(call CODEX_CLI) & $(call CHROMIUM) & \
+	@$(call CODEX_CLI) & $(call NODE_CLIENTS) & { $(call CHROMIUM); $(call BUBBLEWRAP); $(call GIT_CRYPT); } & \
 	{ $(call INSTALL,-e '.[test$(comma)lint$(comma)claude$(comma)openai$(comma)anthropic$(comma)web$(comma)mcp$(comma)ray$(comma)local]' $(TOOLS)) 2>/dev/null \
 		&& touch $(VENV)/.demo && touch $(VENV)/.page $(VENV)/.test $(VENV)/.lint \
 		|| $(MAKE) --no-print-directory VENV=$(VENV) one-by-one; } && \
@@ -153,9 +166,20 @@ TOOLS := playwright pre-commit ruff
 CODEX_CLI = if ! command -v npm >/dev/null 2>&1; then echo "LOUD: there is no npm; the Codex CLI will NOT be tested."; \
 	else npm install --silent --no-fund --no-audit --prefix $(VENV)/codex @openai/codex@$(CODEX) >/dev/null 2>&1 \
 	|| echo "LOUD: the Codex CLI can't be installed; it will NOT be tested."; fi
+NODE_CLIENTS = if ! command -v npm >/dev/null 2>&1; then echo "LOUD: there is no npm; Gemini CLI and Copilot CLI will NOT be tested."; \
+	else npm install --silent --no-fund --no-audit --prefix $(VENV)/node-clients @google/gemini-cli@$(GEMINI) @github/copilot@$(COPILOT) \
+	>/dev/null 2>&1 || echo "LOUD: Gemini CLI and Copilot CLI can't be installed; they will NOT be tested."; fi
 CHROMIUM = if ! command -v chromium-headless-shell >/dev/null 2>&1; then \
 	{ [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium-headless-shell; } >/dev/null 2>&1 \
 	|| command -v chromium >/dev/null 2>&1 \
 	|| echo "LOUD: Chromium can't be installed; the pages will NOT be looked at."; fi
+GIT_CRYPT = if ! command -v git-crypt >/dev/null 2>&1; then \
+	{ [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq git-crypt; } >/dev/null 2>&1 \
+	|| echo "LOUD: git-crypt can't be installed; files that it encrypts will NOT be tested."; fi
+BUBBLEWRAP = if ! command -v bwrap >/dev/null 2>&1; then \
+	{ [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq bubblewrap; } >/dev/null 2>&1 \
+	|| echo "LOUD: bubblewrap can't be installed; checks in namespaces of their own will NOT be tested."; fi
 CODEX := 0.166.0
+GEMINI := 0.61.0
+COPILOT := 1.0.102
 comma := ,

@@ -16,6 +16,9 @@ from pathlib import Path
 
 from benchmarks.chains import chains_benchmark
 from benchmarks.completing import completing_benchmark
+from benchmarks.controls import controls_benchmark
+from benchmarks.environments import environments_benchmark
+from benchmarks.isolation import isolation_benchmark
 from benchmarks.jobs import jobs_benchmark
 from benchmarks.judging import judging_benchmark
 from benchmarks.rooms import rooms_benchmark
@@ -28,6 +31,13 @@ ROUNDS = 21
 
 
 def main() -> None:
+    # What donewhen keeps outside of projects is nobody's here.
+    with tempfile.TemporaryDirectory() as state:
+        os.environ["XDG_STATE_HOME"] = state
+        _run_all()
+
+
+def _run_all() -> None:
     print(
         f"Python {sys.version.split()[0]}, medians of {ROUNDS}. Ratios matter; absolute times depend on the machine.\n"
     )
@@ -37,7 +47,10 @@ def main() -> None:
     dispatching()
     jobs_benchmark()
     completing_benchmark()
+    controls_benchmark()
     rooms_benchmark()
+    isolation_benchmark()
+    environments_benchmark()
     chains_benchmark()
     judging_benchmark()
 
