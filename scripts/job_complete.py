@@ -4,4 +4,5 @@ import sys
 
 from donewhen.cli import main
 
-sys.exit(main(["job-complete", *sys.argv[1:]]))
+sys.argv.insert(1, "job-complete")
+sys.exit(main())

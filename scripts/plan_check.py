@@ -4,4 +4,5 @@ import sys
 
 from donewhen.cli import main
 
-sys.exit(main(["plan-check", *sys.argv[1:]]))
+sys.argv.insert(1, "plan-check")
+sys.exit(main())

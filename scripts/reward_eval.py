@@ -4,4 +4,5 @@ import sys
 
 from donewhen.cli import main
 
-sys.exit(main(["reward-eval", *sys.argv[1:]]))
+sys.argv.insert(1, "reward-eval")
+sys.exit(main())

@@ -4,4 +4,5 @@ import sys
 
 from donewhen.cli import main
 
-sys.exit(main(["truth-eval", *sys.argv[1:]]))
+sys.argv.insert(1, "truth-eval")
+sys.exit(main())
