@@ -70,18 +70,7 @@ def install_hooks(
     identify a hook by its position.
     """
     with _locked(path, dry_run):
-        before = _content(path)
-        data = _parsed(path, before)
-        merged = with_hooks(_with_header(data, header), entries, str(path), keep_places=keep_places)
-        change = FileChange(path, before, before if merged == data else _dumped(merged, before))
-        if not (dry_run or change.nothing or change.after is None):
-            if before is None:
-                _backup(path).unlink(missing_ok=True)
-            elif not any(True for _ in our_hooks(data)):
-                # The backup may contain secrets, so it gets the same permissions as the file.
-                write_atomically(_backup(path), before, mode=path.stat().st_mode & 0o777)
-            write_atomically(path, change.after)
-        return change
+        return _installed(path, entries, header, keep_places, dry_run)
 
 
 def uninstall_hooks(
@@ -89,40 +78,50 @@ def uninstall_hooks(
 ) -> FileChange:
     """Remove our hooks. If nothing else has changed since they were installed, restore the original bytes."""
     with _locked(path, dry_run):
-        before = _content(path)
-        if before is None:
-            return FileChange(path, None, None)
-        data = _parsed(path, before)
-        original = _content(_backup(path))
-        left = _left_over(path, data, before, original, keep_places, header or {})
-        change = FileChange(path, before, left)
-        if not dry_run:
-            if change.after is None:
-                # Delete the target of a symbolic link, not the link.
-                path.resolve().unlink()
-            elif not change.nothing:
-                write_atomically(path, change.after)
-            _backup(path).unlink(missing_ok=True)
-        return change
+        return _uninstalled(path, header, keep_places, dry_run)
 
 
-def install_script(path: Path, content: bytes, *, dry_run: bool = False) -> FileChange:
-    """Write the script that the hooks start."""
+def install_with_script(
+    path: Path,
+    entries: Sequence[HookEntry],
+    script: Path,
+    content: bytes,
+    *,
+    header: Mapping[str, Any] | None = None,
+    keep_places: bool = False,
+    dry_run: bool = False,
+) -> tuple[FileChange, FileChange]:
+    """Merge ``entries`` into the file and write the ``script`` that they start, which is below the file's folder.
+
+    Both change under one lock, so that hooks never start a script that somebody else has just removed.
+    """
     with _locked(path, dry_run):
-        change = FileChange(path, _content(path), content)
-        if not (dry_run or change.nothing):
-            write_atomically(path, content, mode=0o755)
-        return change
+        # A settings file that can't be changed is an error before anything is written, and the script is written
+        # before the hooks that start it.
+        _installed(path, entries, header, keep_places, dry_run=True)
+        script_change = FileChange(script, _content(script), content)
+        if not (dry_run or script_change.nothing):
+            _write_script(script, content)
+        return _installed(path, entries, header, keep_places, dry_run), script_change
 
 
-def uninstall_script(path: Path, *, dry_run: bool = False) -> FileChange:
-    """Remove the script, and its folder if nothing else is in it."""
-    before = _content(path)
-    if before is not None and not dry_run:
-        path.unlink()
-        with suppress(OSError):
-            path.parent.rmdir()
-    return FileChange(path, before, None)
+def uninstall_with_script(
+    path: Path,
+    script: Path,
+    *,
+    header: Mapping[str, Any] | None = None,
+    keep_places: bool = False,
+    dry_run: bool = False,
+) -> tuple[FileChange, FileChange]:
+    """Remove our hooks, then the ``script``, and its folder if nothing else is in it."""
+    with _locked(path, dry_run):
+        change = _uninstalled(path, header, keep_places, dry_run)
+        script_change = FileChange(script, _content(script), None)
+        if not (dry_run or script_change.nothing):
+            script.unlink()
+            with suppress(OSError):
+                script.parent.rmdir()
+        return change, script_change
 
 
 def installed_hooks(path: Path) -> list[HookEntry]:
@@ -287,6 +286,49 @@ def _dumped(data: Json, before: bytes | None) -> bytes:
     # A lone surrogate can't be encoded as UTF-8, so it is written as an escape sequence.
     dumped = re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", dumped)
     return (dumped.replace("\n", "\r\n") if "\r\n" in text else dumped).encode()
+
+
+def _installed(
+    path: Path, entries: Sequence[HookEntry], header: Mapping[str, Any] | None, keep_places: bool, dry_run: bool
+) -> FileChange:
+    before = _content(path)
+    data = _parsed(path, before)
+    merged = with_hooks(_with_header(data, header), entries, str(path), keep_places=keep_places)
+    change = FileChange(path, before, before if merged == data else _dumped(merged, before))
+    if not (dry_run or change.nothing or change.after is None):
+        if before is None:
+            _backup(path).unlink(missing_ok=True)
+        elif not any(True for _ in our_hooks(data)):
+            # The backup may contain secrets, so it gets the same permissions as the file.
+            write_atomically(_backup(path), before, mode=path.stat().st_mode & 0o777)
+        write_atomically(path, change.after)
+    return change
+
+
+def _uninstalled(path: Path, header: Mapping[str, Any] | None, keep_places: bool, dry_run: bool) -> FileChange:
+    before = _content(path)
+    if before is None:
+        return FileChange(path, None, None)
+    data = _parsed(path, before)
+    original = _content(_backup(path))
+    left = _left_over(path, data, before, original, keep_places, header or {})
+    change = FileChange(path, before, left)
+    if not dry_run:
+        if change.after is None:
+            # Delete the target of a symbolic link, not the link.
+            path.resolve().unlink()
+        elif not change.nothing:
+            write_atomically(path, change.after)
+        _backup(path).unlink(missing_ok=True)
+    return change
+
+
+def _write_script(script: Path, content: bytes) -> None:
+    try:
+        script.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(script, content, mode=0o755)
+    except OSError as error:
+        raise ConfigError(f"The script can't be written: {error.strerror}.", where=str(script)) from error
 
 
 def _backup(path: Path) -> Path:

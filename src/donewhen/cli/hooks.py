@@ -11,11 +11,9 @@ import click
 
 from donewhen.adapters.hook_files import (
     FileChange,
-    install_hooks,
-    install_script,
+    install_with_script,
     installed_hooks,
-    uninstall_hooks,
-    uninstall_script,
+    uninstall_with_script,
 )
 from donewhen.adapters.hook_targets import HOOK_TARGETS, HookTarget, Scope
 from donewhen.adapters.stop_attempts import folder_elsewhere
@@ -59,12 +57,15 @@ def install_command(output: Output, /, user: bool, project: bool, dry_run: bool,
     rows: list[dict[str, Any]] = []
     for runtime, path, root in _chosen(runtimes, scope):
         entries = runtime.entries(scope, root, CALLER_VARIABLES)
-        # A settings file that can't be changed is an error before anything is written; the script is there before the
-        # hooks that start it.
-        positions, header = runtime.positions_matter, runtime.header
-        install_hooks(path, entries, header=header, keep_places=positions, dry_run=True)
-        script = _install_script(runtime, scope, root, dry_run)
-        change = install_hooks(path, entries, header=header, keep_places=positions, dry_run=dry_run)
+        change, script = install_with_script(
+            path,
+            entries,
+            runtime.script(scope, root, CALLER_VARIABLES),
+            runtime.script_content(scope, root),
+            header=runtime.header,
+            keep_places=runtime.positions_matter,
+            dry_run=dry_run,
+        )
         rows.append(_print_change(output, change, "installed", runtime, dry_run))
         rows += _script_row(output, script, "installed", runtime, dry_run)
         findings += _notices(output, runtime, scope, path)
@@ -81,11 +82,6 @@ def _notices(output: Output, runtime: HookTarget, scope: Scope, path: Path) -> l
         output.say(notice)
     code = f"{runtime.name}_trust"
     return [Finding(code, notices[0], where=str(path), next=runtime.client.program)] if notices else []
-
-
-def _install_script(runtime: HookTarget, scope: Scope, root: Path, dry_run: bool) -> FileChange:
-    path = runtime.script(scope, root, CALLER_VARIABLES)
-    return install_script(path, runtime.script_content(scope, root), dry_run=dry_run)
 
 
 def _script_row(
@@ -139,9 +135,14 @@ def uninstall_command(output: Output, /, user: bool, project: bool, dry_run: boo
     scope = _scope(user, project)
     rows: list[dict[str, Any]] = []
     for runtime, path, root in _chosen(runtimes, scope):
-        change = uninstall_hooks(path, header=runtime.header, keep_places=runtime.positions_matter, dry_run=dry_run)
+        change, script = uninstall_with_script(
+            path,
+            runtime.script(scope, root, CALLER_VARIABLES),
+            header=runtime.header,
+            keep_places=runtime.positions_matter,
+            dry_run=dry_run,
+        )
         rows.append(_print_change(output, change, "removed", runtime, dry_run))
-        script = uninstall_script(runtime.script(scope, root, CALLER_VARIABLES), dry_run=dry_run)
         rows += _script_row(output, script, "removed", runtime, dry_run)
     return output.finish(ExitCode.PASS, {"changes": rows, "dry_run": dry_run})
 
