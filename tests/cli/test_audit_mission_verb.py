@@ -28,7 +28,7 @@ DONEWHEN = [sys.executable, "-m", "donewhen"]
 @pytest.fixture(scope="module")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("once") / "reports"
-    make_mission(folder, 120)
+    make_mission(folder, 160)
     run_main(["learn", str(folder), "--quiet"]).check_returncode()
     return folder
 
@@ -99,6 +99,17 @@ def test_its_figures_are_those_of_judging_the_same_tickets(
     assert report["cost"]["rollout_calls"] == 2 * (passes + fails)
 
 
+def test_the_file_has_the_verdict_on_each_ticket(donewhen: Run, mission: Path, tmp_path: Path) -> None:
+    out = tmp_path / "audit.json"
+    assert donewhen(["audit-mission", "--out", str(out)], mission).returncode == 0
+    rows = json.loads(out.read_text())["verdicts"]
+    expected = {f"{row['group_id']}::{row['label']}": row["label"] for row in tickets(mission)}
+    assert {row["ticket_key"]: row["label"] for row in rows} == expected
+    counted = judged(donewhen, mission)
+    assert Counter((row["label"], row["verdict"]) for row in rows) == counted
+    assert all((row["score"] or 0) >= 0 for row in rows if row["verdict"] == "pass")
+
+
 def test_nothing_in_the_mission_changes(donewhen: Run, mission: Path) -> None:
     def content() -> dict[str, tuple[bytes, int]]:
         files = (path for path in mission.rglob("*") if path.is_file())
@@ -123,6 +134,9 @@ def test_the_report_is_for_people_for_programs_and_for_a_browser(donewhen: Run, 
     assert "<script" not in text
     assert not re.search(r"https?://", text)
     told = audited(donewhen, mission)
+    # Only the file has the verdict on each ticket.
+    assert len(report.pop("verdicts")) == len(tickets(mission))
+    assert told.pop("verdicts") == []
     for one in (told, report):
         one["cost"].pop("seconds")
         one.pop("finished_at")
@@ -166,7 +180,7 @@ def test_a_bad_line_is_named_and_no_model_is_invented(donewhen: Run, mission: Pa
         file.write('{"group_id": "broken"\n')
     done = donewhen(["audit-mission"], mission)
     assert done.returncode == 2
-    assert "tickets.jsonl:121: " in done.stderr
+    assert "tickets.jsonl:161: " in done.stderr
 
 
 def test_whoever_watches_sees_how_often_the_judge_is_right_so_far(mission: Path) -> None:
@@ -189,7 +203,7 @@ def test_whoever_watches_sees_how_often_the_judge_is_right_so_far(mission: Path)
     os.close(leader)
     assert process.wait(60) == 0
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
-    assert re.search(r"judging +━+ 120/120 .*accuracy 0\.\d{3}, 240 calls", plain)
+    assert re.search(r"judging +━+ 160/160 .*accuracy 0\.\d{3}, 320 calls", plain)
 
 
 def test_hostile_texts_reach_neither_the_terminal_nor_the_page(donewhen: Run, mission: Path) -> None:

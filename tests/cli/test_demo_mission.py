@@ -39,7 +39,7 @@ def test_the_example_is_a_mission_like_any_other(tmp_path: Path) -> None:
 
 
 def test_the_example_can_be_made_by_a_command_and_learned_from(donewhen: Donewhen, tmp_path: Path) -> None:
-    made = donewhen(["mission", "example", "reports", "--tickets", "120"], tmp_path)
+    made = donewhen(["mission", "example", "reports", "--tickets", "160"], tmp_path)
     assert made.returncode == 0, made.stderr
     assert_sentences(made.stdout)
     learned = donewhen(["learn", "reports", "--json"], tmp_path)

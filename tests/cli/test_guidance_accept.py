@@ -148,7 +148,7 @@ def test_from_and_accepted_exclude_each_other(court: Court, donewhen: Run) -> No
 def learning(repository: Path) -> Path:
     """A project with a mission of made-up tickets, and no agreement yet."""
     create_project(repository, "Learning")
-    make_mission(repository / "missions" / "agent-reports", 150)
+    make_mission(repository / "missions" / "agent-reports", 160)
     return repository
 
 

@@ -37,7 +37,7 @@ HOSTILE = (
 
 @pytest.fixture
 def mission(tmp_path: Path) -> Path:
-    make_mission(tmp_path / "reports", 120)
+    make_mission(tmp_path / "reports", 160)
     return tmp_path / "reports"
 
 
@@ -45,7 +45,7 @@ def mission(tmp_path: Path) -> Path:
 def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A mission with one run in it, to look at."""
     folder = tmp_path_factory.mktemp("once") / "reports"
-    make_mission(folder, 120)
+    make_mission(folder, 160)
     run_main(["learn", str(folder), "--quiet"]).check_returncode()
     return folder
 
@@ -326,7 +326,7 @@ def test_what_was_learned_becomes_the_guidance_of_the_mission_with_its_past(done
 
 @pytest.mark.parametrize("name", ["reports", "a mission of mine"])
 def test_the_commands_that_it_names_do_what_it_says(donewhen: Run, tmp_path: Path, name: str) -> None:
-    make_mission(tmp_path / name, 120)
+    make_mission(tmp_path / name, 160)
     said = donewhen(["learn", name], tmp_path).stdout
     for title in ("what changed:", "undo it:"):
         command = next(line.split(title)[1] for line in said.splitlines() if title in line)

@@ -25,7 +25,7 @@ NAME = "agent-reports"
 @pytest.fixture(scope="module")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("once") / "reports"
-    make_mission(folder, 120)
+    make_mission(folder, 160)
     run_main(["learn", str(folder), "--quiet"]).check_returncode()
     return folder
 

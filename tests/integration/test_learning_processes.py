@@ -88,7 +88,7 @@ def learn_until(event: int, signal_name: str, mission: Path, *options: str) -> s
 
 
 def two_epochs(folder: Path) -> None:
-    make_mission(folder, 120)
+    make_mission(folder, 160)
     with (folder / "mission.toml").open("a") as settings:
         settings.write("epochs = 2\n")
 

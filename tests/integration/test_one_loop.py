@@ -158,7 +158,7 @@ def test_an_agent_may_rest_while_a_person_has_to_decide(project: Project) -> Non
 
 def test_people_who_overrule_the_judge_change_its_verdict_on_the_next_job(project: Project) -> None:
     mission = project.root / "missions" / "agent-reports"
-    make_mission(mission, 120)
+    make_mission(mission, 160)
     with (mission / "mission.toml").open("a") as file:
         file.write("[manual_review]\nspot_check = 1.0\n")
     project.run("init", "--title", "Shop")
@@ -170,16 +170,15 @@ def test_people_who_overrule_the_judge_change_its_verdict_on_the_next_job(projec
     project.person("guidance", "accept", "agent-reports")
     good = [example.text for example in examples(400, seed=99) if example.label == "pass" and not example.noisy]
     jobs: dict[str, bool] = {}
-    for number in range(24):
-        flawed = number % 2 == 1
+    for number in range(40):
+        flawed = number % 5 != 0
         jobs[_planned(project, number, good[number], flawed=flawed)] = flawed
     project.person("agree")
     for job in jobs:
         project.run("start", job)
         project.run("complete", job, status=None)
-    assert project.judged(max(jobs)).data["verdict"] == "pass"
     passed = [job for job in jobs if project.judged(job).data["verdict"] == "pass"]
-    assert len(passed) >= 20
+    assert len(passed) >= 34
 
     # A person looks at what the judge has passed, and sees it otherwise where there is a placeholder.
     items = project.data("review", "--kind", "spot_check")["items"]
@@ -194,21 +193,21 @@ def test_people_who_overrule_the_judge_change_its_verdict_on_the_next_job(projec
     # What they said is what it learns from; the gates follow that once a person has looked at it.
     second = project.data("learn", "agent-reports")
     events = (mission / "runs" / second["run"] / "events.jsonl").read_text()
-    assert json.loads(events.partition("\n")[0])["data"]["tickets"]["count"] == 120 + len(items)
+    assert json.loads(events.partition("\n")[0])["data"]["tickets"]["count"] == 160 + len(items)
     assert second["gates_follow"]["newest"] is False
-    before = _judged_next(project, good[30], "before")
+    before = _judged_next(project, good[50], "before")
     assert before.data["verdict"] == "pass"
     assert "placeholder" in project.run("guidance", "diff", "agent-reports", "--accepted")
     project.person("guidance", "accept", "agent-reports")
 
     # The next job with the same flaw, and one without it.
-    after = _judged_next(project, good[30], "after")
+    after = _judged_next(project, good[50], "after")
     assert after.data["verdict"] == "fail"
     assert after.data["guidance_step"] == second["guidance_step"] > before.data["guidance_step"]
     assert "placeholder" in after.data["reason"]
     assert str(second["guidance_step"]) in project.run("log", "-n", "500")
     job = project.add("Report 90", "out/90.md")
-    project.write("out/90.md", f"{good[31]}\n")
+    project.write("out/90.md", f"{good[51]}\n")
     assert f"<promise>{job}-DONE</promise>" in project.run("complete", job)
     project.run("audit")
 

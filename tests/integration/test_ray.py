@@ -386,7 +386,7 @@ print(json.dumps({"nodes": nodes, "other": other, "answer": answer, "still there
 
 
 def mission_in(folder: Path) -> Path:
-    make_mission(folder, 120)
+    make_mission(folder, 160)
     with (folder / "mission.toml").open("a") as settings:
         settings.write("epochs = 2\nconcurrency = 8\n")
     return folder

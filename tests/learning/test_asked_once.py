@@ -67,7 +67,7 @@ class AskedEachTime:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("asked") / "reports"
-    make_mission(folder, 120)
+    make_mission(folder, 160)
     (folder / "mission.toml").write_text((folder / "mission.toml").read_text() + "\nepochs = 2\n")
     return folder
 

@@ -32,7 +32,7 @@ def make_project(folder: Path, agreed: str, later: str | None = None) -> Path:
     """A project with a mission, agreed with the settings ``agreed``; ``later`` are the settings after that."""
     folder.mkdir()
     workspace = create_project(folder, "Learning")
-    make_mission(folder / "missions" / NAME, 150)
+    make_mission(folder / "missions" / NAME, 160)
     (folder / "donewhen.toml").write_text(agreed)
     for proposal in agreement_proposals(workspace, []):
         agree(workspace, proposal, Approval(Actor("ada", "person")))

@@ -154,7 +154,17 @@ def test_the_eventful_run_has_every_kind_of_event_that_its_budget_allows(tmp_pat
     assert always <= kinds
     if budget == "none":
         assert kinds == always | {
-            *("proposed", "closed", "supported", "trialled", "guidance_changed", "fated", "credited", "epoch_ended")
+            *(
+                "proposed",
+                "closed",
+                "supported",
+                "trialled",
+                "guidance_changed",
+                "fated",
+                "credited",
+                "epoch_ended",
+                "assessed",
+            )
         }
     else:
         assert run.of("budget_hit")[0]["limit"] == budget

@@ -71,7 +71,7 @@ def two_changes(request: ReflectionRequest) -> dict[str, Any]:
 
 
 def two_words() -> list[dict[str, Any]]:
-    return small(10, 10) + [row(f"t{at}", "fail", f"timeout {at}") for at in range(10)]
+    return small(24, 10) + [row(f"t{at}", "fail", f"timeout {at}") for at in range(10)]
 
 
 def left_behind(folder: Path, tickets: list[dict[str, Any]] | None = None) -> Ran:
@@ -603,7 +603,10 @@ def test_a_report_that_cannot_be_written_leaves_a_run_that_can_be_taken_up(tmp_p
 
 
 def test_a_second_run_begins_where_the_first_has_ended(tmp_path: Path) -> None:
-    mission = mission_in(tmp_path, two_words(), TOML.replace("epochs = 2", "epochs = 1").replace("= 4", "= 40"))
+    toml = TOML.replace("epochs = 2", "epochs = 1").replace("= 4", "= 40")
+    # The first run finds one of two flaws, so it still lets many bad tickets through.
+    toml = toml.replace("[trial]\n", "[trial]\nmax_false_release = 0.6\nadoption_confidence = 0.5\n")
+    mission = mission_in(tmp_path, two_words(), toml)
     first = learn_mission(mission, ScriptedJudge(obedient, None, two_changes))
     second = learn_mission(mission, ScriptedJudge(obedient, None, two_changes))
     assert first.state.guidance.step == 1

@@ -136,8 +136,11 @@ def test_an_added_rule_that_changes_nothing_is_refused_and_an_update_that_does_n
 
 
 def test_a_rule_that_lets_bad_work_through_is_refused_however_many_errors_it_mends(tmp_path: Path) -> None:
-    """The judge blocks all that is blue. Most of that is fine, some is not."""
-    tickets = [row(f"b{at}", "pass" if at % 6 else "fail", f"blue page {at}") for at in range(48)]
+    """The judge blocks all that is blue. Most pages of that are fine, some are not."""
+    tickets = [
+        row(f"b{at}", "pass" if at % 6 else "fail", f"blue {'sheet' if at in (0, 12, 30) else 'page'} {at}")
+        for at in range(48)
+    ]
     rules = RULES | {"G1": mentions("blue")}
 
     def propose(request: ReflectionRequest) -> dict[str, Any]:

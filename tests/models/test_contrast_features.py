@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from donewhen.models.contrast.features import EDGE, Features, join_words, split_words
+from donewhen.models.contrast.features import Features
+from donewhen.models.contrast.measures import EDGE
 from donewhen.models.contrast.rules import (
     ChecklistCondition,
     LengthCondition,
@@ -12,6 +13,7 @@ from donewhen.models.contrast.rules import (
     PhraseCondition,
     SectionCondition,
 )
+from donewhen.models.contrast.words import join_words, split_words
 
 
 def features(text: str) -> Features:

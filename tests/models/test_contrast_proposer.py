@@ -25,7 +25,7 @@ from donewhen.models.contrast.rules import (
     SectionCondition,
     condition_subjects,
 )
-from donewhen.models.contrast.search import at_least, cases_turned, rule_pool, state_under_rules, state_without_rules
+from donewhen.models.contrast.scorecard import Scorer, shifted, state_of
 from donewhen.models.contrast.sentences import LONGEST, read_rule
 from donewhen.models.roles import Binary, Case, Model, Prompt, ReflectionRequest, Studious
 
@@ -252,7 +252,7 @@ def test_a_rule_that_does_harm_is_to_be_deleted_on_the_evidence_of_those_it_harm
     assert all(key.endswith("::fail") for delete in deletes for key in delete["evidence"])
 
 
-def test_a_poor_rule_is_to_be_replaced_by_a_better_one_of_the_same_verdict() -> None:
+def test_a_poor_rule_is_outweighed_by_a_better_one() -> None:
     cases = tickets(160)
     rules = {"G0": default_rule("pass", "en"), "G1": 'When "nothing was saved" occurs, the verdict is fail.'}
     model = studied(cases)
@@ -262,11 +262,10 @@ def test_a_poor_rule_is_to_be_replaced_by_a_better_one_of_the_same_verdict() -> 
         for at in range(0, len(missed) - 6, 6)
         for operation in proposed(model, ask(missed[at : at + 6], rules))["operations"]
     ]
-    updates = [change for change in seen if change["op"] == "update"]
-    assert updates
-    for update in updates:
-        assert update["key"] == "G1"
-        assert accuracy(cases, {**rules, "G1": update["text"]}) > accuracy(cases, rules)
+    additions = [change for change in seen if change["op"] == "add"]
+    assert additions
+    for addition in additions:
+        assert accuracy(cases, {**rules, "G2": addition["text"]}) > accuracy(cases, rules)
 
 
 def test_the_other_default_is_proposed_where_the_silent_cases_have_the_other_label() -> None:
@@ -276,7 +275,7 @@ def test_the_other_default_is_proposed_where_the_silent_cases_have_the_other_lab
         rules = {"G0": prose + default_rule("fail", "en"), "G1": low}
         answer = proposed(studied(cases), ask(wrong(cases, rules)[:20], rules))
         found = [operation["text"] for operation in answer["operations"] if operation.get("key") == "G0"]
-        assert found == [prose + default_rule("pass", "en")]
+        assert found == [f"{prose}Unless a rule says otherwise, the verdict is pass (points: +1)."]
 
 
 def test_prose_too_long_to_stand_beside_a_default_is_left_alone() -> None:
@@ -381,30 +380,53 @@ def test_signs_that_look_at_the_same_are_not_independent() -> None:
     )
 
 
-def test_the_pool_is_the_same_for_the_same_cases() -> None:
+def test_the_same_cases_have_the_same_additions() -> None:
     cases = [StudiedCase(Features(ticket.evidence), ticket.label, ticket.cluster) for ticket in tickets(100, noise=0.1)]
     field = case_sets(cases)
-    candidates = candidates_of(cases, field, lambda _: False)
-    assert rule_pool(candidates, field, "en") == rule_pool(candidates_of(cases, field, lambda _: False), field, "en")
+    state = state_of({"G0": default_rule("pass", "en")}, cases)
+    first, second = (
+        Scorer(cases, field).additions(state, candidates_of(cases, field, lambda _: False)) for _ in range(2)
+    )
+    assert first == second
+    assert first[0].rule.points > 0
 
 
-def test_sets_are_counted_by_how_many_hold() -> None:
-    assert at_least([0b0011, 0b0110, 0b0010])[1:] == [0b0111, 0b0010, 0b0010]
-
-
-def test_a_sign_turns_only_what_it_outweighs() -> None:
-    cases = [StudiedCase(Features({"text": text}), "fail", text) for text in ("a", "b", "c")]
+def test_a_state_adds_up_points_and_leaves_out_what_the_scaffold_decides() -> None:
+    cases = [StudiedCase(Features({"text": text}), "fail", text) for text in ("a", "b", "c", "a unsafe")]
     rules = {
-        "G0": default_rule("pass", "en"),
-        "G1": 'When "a" occurs, the verdict is pass (strong sign).',
-        "G2": 'When "b" occurs, the verdict is fail.',
+        "S1": 'When "unsafe" occurs, the verdict is fail.',
+        "G0": "Unless a rule says otherwise, the verdict is pass (points: +1).",
+        "G1": 'When "a" occurs, the verdict is pass (points: +3).',
+        "G2": 'When "b" occurs, the verdict is fail (points: -2).',
     }
-    now = state_under_rules(rules, cases)
-    assert cases_turned(now, "fail", 2) == 0b100
-    assert cases_turned(now, "fail", 5) == 0b101
-    assert cases_turned(now, "pass", 2) == 0b010
-    assert cases_turned(state_under_rules(rules, cases, without="G2"), "fail", 2) == 0b110
-    assert cases_turned(state_without_rules(0b111, "fail"), "pass", 1) == 0b111
+    now = state_of(rules, cases)
+    assert (now.base, now.levels) == (1, {4: 0b0001, -1: 0b0010, 1: 0b0100})
+    assert (now.masks["G1"], now.passed()) == (0b0001, 0b0101)
+    assert shifted(now, 0b0110, -1).levels == {4: 0b0001, -2: 0b0010, 0: 0b0100}
+
+
+def test_the_base_that_fits_is_the_logarithm_of_the_odds() -> None:
+    cases = [StudiedCase(Features({"text": str(n)}), "pass" if n < 80 else "fail", str(n)) for n in range(100)]
+    scorer = Scorer(cases, case_sets(cases))
+    assert scorer.best_base(state_of({}, cases))[0] == 4
+
+
+def test_points_of_a_rule_that_weighs_too_little_are_raised_on_the_evidence_of_verdicts_that_change() -> None:
+    cases = tickets(160)
+    rules = {
+        "G0": "Unless a rule says otherwise, the verdict is pass (points: +3).",
+        "G1": 'When the last "score" is below 4, the verdict is fail (points: -1).',
+    }
+    missed = wrong(cases, rules)
+    model = studied(cases)
+    answers = [proposed(model, ask(missed[at : at + 6], rules, most=1)) for at in range(0, len(missed), 6)]
+    update = next(change for answer in answers for change in answer["operations"] if change.get("key") == "G1")
+    assert update["op"] == "update"
+    assert accuracy(cases, {**rules, "G1": update["text"]}) > accuracy(cases, rules)
+    turned = {case.ticket_key for case in missed} - {
+        case.ticket_key for case in wrong(cases, {**rules, "G1": update["text"]})
+    }
+    assert set(update["evidence"]) <= turned
 
 
 def test_another_process_answers_the_same() -> None:

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.models.contrast import default_rule
-from donewhen.models.contrast.features import normalise_label
 from donewhen.models.contrast.grammars import GRAMMARS, grammar_of
 from donewhen.models.contrast.rules import (
     ChecklistCondition,
@@ -21,6 +20,7 @@ from donewhen.models.contrast.rules import (
 )
 from donewhen.models.contrast.sentences import read_rule, sentences_of, write_rule
 from donewhen.models.contrast.wording import falsifier_sentence, is_unfit_phrase, rule_dimension
+from donewhen.models.contrast.words import normalise_label
 
 phrases = (
     st.text("abcxyzß没有结果 and or'-3", min_size=1, max_size=20)

@@ -377,7 +377,7 @@ def test_a_page_that_cant_be_shown_for_a_moment_says_so_and_comes_back(tmp_path:
 
 def test_a_run_is_followed_while_it_is_at_work(tmp_path: Path, serve: Serve, look: Any) -> None:
     folder = tmp_path / "missions" / "tone"
-    make_mission(folder, 120)
+    make_mission(folder, 160)
     learned(folder)
     (run,) = (folder / "runs").glob("2*")
     lines = (run / "events.jsonl").read_bytes().splitlines(keepends=True)
@@ -526,7 +526,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Job, str]:
     start_job(workspace, jobs[1].id, BOT)
     set_job_aside(workspace, jobs[1].id, BOT, question="Which of the " + "very " * 60 + "many?")
     agree_to(workspace, [long])
-    make_mission(folder / "missions" / "tone", 120)
+    make_mission(folder / "missions" / "tone", 160)
     learned(folder / "missions" / "tone")
     (run,) = (folder / "missions" / "tone" / "runs").glob("2*")
     return folder, jobs[0], run.name

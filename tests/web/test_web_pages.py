@@ -276,7 +276,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("learned") / "shop"
     folder.mkdir()
     shop(folder, "Greet")
-    make_mission(folder / "missions" / "reports", 120)
+    make_mission(folder / "missions" / "reports", 160)
     learn(read_mission(folder / "missions" / "reports"), open_model("contrast"))
     return folder
 
@@ -315,7 +315,7 @@ def test_a_run_shows_how_far_it_has_come(learned: Path, serve: Serve, tmp_path: 
 
 
 def test_a_run_that_is_at_work_is_shown_from_the_events_it_has(learned: Path, serve: Serve, tmp_path: Path) -> None:
-    make_mission(tmp_path / "missions" / "reports", 120)
+    make_mission(tmp_path / "missions" / "reports", 160)
     (done,) = (learned / "missions" / "reports" / "runs").glob("2*")
     lines = (done / "events.jsonl").read_bytes().splitlines(keepends=True)
     run = tmp_path / "missions" / "reports" / "runs" / done.name

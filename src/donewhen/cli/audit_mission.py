@@ -23,8 +23,8 @@ from donewhen.judging.mission import read_mission
 from donewhen.judging.mission_budget import open_metered_model
 from donewhen.judging.mission_options import with_options
 from donewhen.judging.verdict import Verdict
-from donewhen.learning.after.judge_audit import audit_judge
-from donewhen.learning.after.report_data import report_to_json
+from donewhen.learning.after.judge_audit import audit_judge, verdict_row
+from donewhen.learning.after.report_data import VerdictRow, report_to_json
 from donewhen.models.metered import BudgetError
 from donewhen.reports.learning_page import learning_page
 from donewhen.reports.learning_text import learning_text
@@ -35,7 +35,12 @@ from donewhen.reports.learning_text import learning_text
 @click.option("--guidance", metavar="STEP|FILE", help="Use the guidance of an earlier step, or from a file.")
 @click.option("--model", metavar="NAME", help="Use this model instead of the mission's.")
 @click.option("--page", type=click.Path(path_type=Path), metavar="FILE", help="Also write the report as an HTML page.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Also write the report as JSON.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write the report and the verdict on each ticket as JSON.",
+)
 @max_calls_option
 @executor_options
 @click.option("--quiet", is_flag=True, help="Print no progress and no report, only errors.")
@@ -72,11 +77,14 @@ def command(
     with metered as asking, LearningProgress(output, quiet=quiet) as watcher:
         watcher.phase("judging", sum(1 for _ in found.tickets()))
         done = right = 0
+        rows: list[VerdictRow] = []
 
         def advance(verdict: Verdict) -> None:
             nonlocal done, right
             done += 1
             right += verdict.verdict == verdict.label
+            if out is not None:
+                rows.append(verdict_row(verdict))
             watcher.tell(right / done, vars(asking.meter))
             watcher.advance(done)
 
@@ -90,7 +98,7 @@ def command(
     if page is not None:
         write_atomically(page, learning_page(report).encode())
     if out is not None:
-        write_atomically(out, report_to_json(report))
+        write_atomically(out, report_to_json(msgspec.structs.replace(report, verdicts=tuple(rows))))
     if not quiet:
         for line in learning_text(report, report_width()):
             output.say(line)

@@ -66,8 +66,11 @@ def command(
     Every event is written to MISSION/runs at once. After Ctrl-C, --resume continues the run without repeating answered
     calls. The report is written to the run's folder, as HTML and JSON.
 
-    Exit status: 1 if no answer of reflection was usable, or if the model can't read a rule. The second is said before
-    the run starts.
+    What was learned becomes the guidance of the mission only if, on the validation tickets and on the test tickets, it
+    is better than always saying the same and than the guidance before.
+
+    Exit status: 1 if no answer of reflection was usable, if what was learned is not good enough, or if the model can't
+    read a rule. The last is said before the run starts.
     """
     found = read_mission(mission)
     going_on = resume or run_name is not None
@@ -147,6 +150,12 @@ def _finished(output: Output, learned: LearnResult, page: Path, unread: list[Fin
         "summary": msgspec.to_builtins(learned.report),
     }
     status = learned.exit_code
+    if not learned.adoption.accepted:
+        message = f"The learned guidance was not adopted: {learned.adoption.reason}."
+        finding = Finding("not_adopted", message, str(learned.prepared.folder), "Add labels, then: donewhen learn")
+        if not output.json:
+            output.fail(status, finding)
+        return output.finish(status, data, [*unread, finding])
     if status is not ExitCode.PASS:
         message = "No reflection answer was usable, so nothing was learned."
         where = str(learned.prepared.folder / "reflections.jsonl")

@@ -106,7 +106,16 @@ class Trial(_Table, frozen=True, kw_only=True):
     confidence: Share = 0.6
     """Share of the resamples in which an added rule must lower the error."""
     resamples: Count = 400
+    confidence_of_scores: Share = 0.9
+    """The same for an added rule that only makes the labels more probable."""
+    adoption_confidence: Share = 0.8
+    """Share of the resamples, by cluster, in which a learned judge must beat the best judge that always says the same,
+    on the validation tickets and on the test tickets, to be adopted."""
+    max_false_release: Share = 0.2
+    """Share of the bad work that an adopted judge may let through. During a run it may be twice as much, because later
+    rules can catch what an early one lets through."""
     max_more_false_releases: Natural = 0
+    """Number of false releases that a change may add above that share."""
     min_gain: Natural = 1
     """Minimum number of tickets by which an added rule must lower the error."""
 

@@ -46,6 +46,13 @@ class Verdict(NamedTuple):
     """The rules that the model can't read and that might change the verdict."""
 
     @property
+    def score(self) -> float | None:
+        """The margin with the sign of the verdict: positive for pass."""
+        if self.margin is None or self.verdict is None:
+            return None
+        return self.margin if self.verdict == "pass" else -self.margin
+
+    @property
     def uncertain(self) -> bool:
         """Whether the answers call for a review: they contradict each other, agree too little, or are malformed."""
         return self.signals.contradiction or self.signals.low_agreement or self.malformed > 0

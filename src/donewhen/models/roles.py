@@ -220,6 +220,19 @@ def counts_lines(model: object) -> bool:
 
 
 @runtime_checkable
+class PointCounter(Protocol):
+    """A model whose margin is a sum of points, of which two double the odds."""
+
+    @property
+    def in_points(self) -> bool: ...
+
+
+def scores_in_points(model: object) -> bool:
+    """Whether the margins of a model are points; those of chat models are no measure that is the same for all."""
+    return isinstance(model, PointCounter) and model.in_points
+
+
+@runtime_checkable
 class Closable(Protocol):
     """A model with connections or memory to release."""
 

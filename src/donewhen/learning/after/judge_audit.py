@@ -13,7 +13,15 @@ from donewhen.judging.judge import Judge
 from donewhen.judging.mission import Mission
 from donewhen.judging.verdict import Verdict
 from donewhen.learning.after.report_building import cost_row, learned_from
-from donewhen.learning.after.report_data import Baseline, BaselineName, LearningReport, PartSizes, RuleRow, SplitSizes
+from donewhen.learning.after.report_data import (
+    Baseline,
+    BaselineName,
+    LearningReport,
+    PartSizes,
+    RuleRow,
+    SplitSizes,
+    VerdictRow,
+)
 from donewhen.learning.after.report_notes import with_notes
 from donewhen.learning.measuring.keyed_baseline import word_count_baseline_by_key
 from donewhen.learning.measuring.metrics import mcnemar, measure
@@ -79,6 +87,19 @@ async def audit_judge(
             malformed=malformed,
             cost=cost_row(spent, mission),
         )
+    )
+
+
+def verdict_row(verdict: Verdict) -> VerdictRow:
+    """The verdict on one labelled ticket, as a row of the report."""
+    assert verdict.label is not None  # noqa: S101 - an audit judges labelled tickets
+    return VerdictRow(
+        ticket_key=verdict.ticket_key,
+        label=verdict.label,
+        verdict=verdict.verdict,
+        score=verdict.score,
+        vote_strength=verdict.signals.vote_strength,
+        needs_manual_review=verdict.signals.needs_manual_review,
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from donewhen.foundation.coroutines import run_awaitable
@@ -12,6 +13,7 @@ from donewhen.foundation.files import write_atomically
 from donewhen.judging.guidance import Guidance, GuidanceError
 from donewhen.judging.mission import Mission
 from donewhen.judging.mission_budget import open_answer_store
+from donewhen.learning.after.adoption import Adoption, adoption_of
 from donewhen.learning.after.gates_after_run import GatesAfterRun, update_gates
 from donewhen.learning.after.report_building import build_report
 from donewhen.learning.after.report_data import LearningReport, report_to_json
@@ -49,13 +51,19 @@ class LearnResult:
     """The mission's new guidance; None if nothing was learned or it was not adopted."""
     problem: GuidanceError | None = None
     """Why the learned guidance was not adopted."""
+    adoption: Adoption = field(default_factory=partial(Adoption, accepted=True))
+    """Whether the learned guidance was good enough to be adopted."""
     gates: GatesAfterRun | None = None
     """What the gates of the mission's project use now; None if no gate uses the mission."""
 
     @property
     def exit_code(self) -> ExitCode:
-        """GATE_FAILED if no answer of reflection was usable, which is not the same as nothing to learn."""
-        return ExitCode.GATE_FAILED if self.state.status == "no_usable_reflection" else ExitCode.PASS
+        """GATE_FAILED if no answer of reflection was usable, or if what was learned is not good enough.
+
+        Neither is the same as nothing to learn.
+        """
+        failed = self.state.status == "no_usable_reflection" or not self.adoption.accepted
+        return ExitCode.GATE_FAILED if failed else ExitCode.PASS
 
 
 def learn(
@@ -63,8 +71,9 @@ def learn(
 ) -> LearnResult:
     """Execute a run. If it is interrupted, all events so far are kept, and ``resume`` continues from there.
 
-    The learned guidance becomes the mission's guidance, unless ``adopting`` is False. The gates of its project use it
-    at once if ``judge.trial_accepts`` was agreed and the trials of the run cover it.
+    The learned guidance becomes the mission's guidance if it is better than no judge and than the guidance before,
+    unless ``adopting`` is False. Otherwise it stays in the run's folder. The gates of its project use it at once if
+    ``judge.trial_accepts`` was agreed and the trials of the run cover it.
     """
     with lock_runs(mission), open_answer_store(mission) as answers:
         prepared = prepare_run(mission, model) if resume is None else prepare_resumed_run(mission, model, resume)
@@ -80,9 +89,13 @@ def learn(
             raise
         try:
             _write_files(prepared, log, learner.state)
-            report = build_report(prepared, learner.state, openings=_count_test_openings(mission, prepared))
+            clusters = {member.key: member.cluster for member in prepared.reader.members}
+            adoption = adoption_of(learner.state, prepared.mission.settings, clusters)
+            report = build_report(
+                prepared, learner.state, openings=_count_test_openings(mission, prepared), adoption=adoption
+            )
             guidance, problem = None, None
-            if adopting and learner.state.changes:
+            if adopting and learner.state.changes and adoption.accepted:
                 try:
                     guidance = adopt_guidance(mission, learner.state, prepared.id)
                 except GuidanceError as error:
@@ -98,7 +111,7 @@ def learn(
                 next_step="Free disk space, then: donewhen learn --resume",
             ) from error
     gates = update_gates(mission, prepared, guidance)
-    return LearnResult(prepared, learner.state, report, guidance, problem, gates)
+    return LearnResult(prepared, learner.state, report, guidance, problem, adoption, gates)
 
 
 async def _run_and_close(learner: Learner, metered: MeteredModel) -> None:

@@ -12,6 +12,7 @@ from donewhen.foundation.binary import Binary
 from donewhen.foundation.plain_text import one_line
 from donewhen.judging.guidance import FIRST, Guidance
 from donewhen.judging.mission import Mission
+from donewhen.learning.after.adoption import Adoption
 from donewhen.learning.after.report_data import (
     Baseline,
     BaselineName,
@@ -47,7 +48,9 @@ _EXAMPLES = 5
 Row = tuple[str, Binary, Binary | None]
 
 
-def build_report(prepared: PreparedRun, state: RunState, *, openings: int = 1) -> LearningReport:
+def build_report(
+    prepared: PreparedRun, state: RunState, *, openings: int = 1, adoption: Adoption | None = None
+) -> LearningReport:
     """Build the report of a run, finished or not."""
     mission, reader, splits = prepared.mission, prepared.reader, prepared.splits
     before, after = (_rows(state.evaluations.get(when, [])) for when in ("before", "after"))
@@ -75,6 +78,7 @@ def build_report(prepared: PreparedRun, state: RunState, *, openings: int = 1) -
         guidance_after=state.guidance.step,
         baselines=_baselines(reader, learned, after or before) if before else (),
         prevalence=_prevalence(state, now),
+        not_adopted=adoption.reason if adoption is not None else "",
         trial_off=mission.settings.trial == "off",
         epochs=tuple(map(_epoch_row, state.epochs)),
         rules=_rule_rows(state),

@@ -41,6 +41,7 @@ NoteCode = Literal[
     "more_false_releases",
     "not_significant",
     "nothing_learned",
+    "not_adopted",
     "trial_off",
     "idle_rules",
     "label_noise",
@@ -231,6 +232,18 @@ class Cost(_Record, frozen=True, kw_only=True):
         return self.prompt_tokens + self.completion_tokens
 
 
+class VerdictRow(_Record, frozen=True, kw_only=True):
+    """The verdict on one ticket of an audit."""
+
+    ticket_key: str
+    label: Binary
+    verdict: Binary | None = None
+    score: float | None = None
+    """The margin of the verdict, positive for pass; None if the model has none."""
+    vote_strength: float = 0.0
+    needs_manual_review: bool = False
+
+
 class ReportNote(_Record, frozen=True, kw_only=True):
     """A remark on the report. A serious one means that the judge or the report is not reliable yet."""
 
@@ -260,6 +273,8 @@ class LearningReport(_Record, frozen=True, kw_only=True):
     guidance_after: int | None = None
     baselines: tuple[Baseline, ...] = ()
     prevalence: Prevalence | None = None
+    not_adopted: str = ""
+    """Why the learned guidance was not adopted; empty if it was, or if there was none."""
     trial_off: bool = False
     epochs: tuple[EpochRow, ...] = ()
     rules: tuple[RuleRow, ...] = ()
@@ -273,6 +288,8 @@ class LearningReport(_Record, frozen=True, kw_only=True):
     malformed: Mapping[str, int] = {}
     """Number of malformed answers by kind."""
     cost: Cost = Cost()
+    verdicts: tuple[VerdictRow, ...] = ()
+    """The verdict on each ticket, in the file that an audit writes."""
     notes: tuple[ReportNote, ...] = ()
     """Added by ``with_notes``, for readers of the file."""
 

@@ -161,6 +161,9 @@ def _learning_notes(report: LearningReport) -> Iterator[ReportNote]:
         yield ReportNote(code="nothing_learned", text=text)
     elif report.after is not None:
         yield from _change_notes(report.before, report.after, report.comparison)
+    if report.not_adopted:
+        text = f"The learned guidance was not adopted: {report.not_adopted}."
+        yield ReportNote(code="not_adopted", text=text, serious=True)
     # G0 is skipped, because it can't be removed.
     # So are rules that the model can't read: their benefit is not known.
     left_out = {FIRST, *(rule.key for rule in _unread_rules(report))}

@@ -192,16 +192,28 @@ def mcnemar(first_wrong: Sequence[bool], second_wrong: Sequence[bool]) -> McNema
 
 
 def paired_bootstrap(
-    before_wrong: Sequence[bool], after_wrong: Sequence[bool], resamples: int, seed: int
+    before_wrong: Sequence[float],
+    after_wrong: Sequence[float],
+    resamples: int,
+    seed: int,
+    clusters: Sequence[str] = (),
 ) -> PairedResult:
-    """Bootstrap the change of the error: how much it depends on the choice of tickets."""
+    """Bootstrap the change of the error: how much it depends on the choice of tickets.
+
+    With ``clusters``, whole clusters are drawn, because the tickets of a cluster are alike.
+    """
     _require_same_length(before_wrong, after_wrong)
     if not before_wrong or resamples < 1:
         raise ValueError("paired_bootstrap needs at least one ticket and one resample")
-    changes = [int(after) - int(before) for before, after in zip(before_wrong, after_wrong, strict=True)]
+    changes = [after - before for before, after in zip(before_wrong, after_wrong, strict=True)]
     count = len(changes)
+    by_cluster: dict[str, float] = {}
+    for number, change in enumerate(changes):
+        name = clusters[number] if clusters else str(number)
+        by_cluster[name] = by_cluster.get(name, 0) + change
+    drawn = list(by_cluster.values())
     draw = random.Random(seed).choices
-    sums = sorted(sum(draw(changes, k=count)) for _ in range(resamples))
+    sums = sorted(sum(draw(drawn, k=len(drawn))) for _ in range(resamples))
     return PairedResult(
         share_lower=sum(total < 0 for total in sums) / resamples,
         share_no_higher=sum(total <= 0 for total in sums) / resamples,
@@ -236,6 +248,6 @@ def corrected_prevalence(judged_pass: int, of: int, tpr: Estimate | None, tnr: E
     return Estimate(value, min(low, value), max(high, value), of)
 
 
-def _require_same_length(first: Sequence[bool], second: Sequence[bool]) -> None:
+def _require_same_length(first: Sequence[float], second: Sequence[float]) -> None:
     if len(first) != len(second):
         raise ValueError(f"can't compare {len(first)} tickets with {len(second)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import exp, log1p, sqrt
 from typing import Any, Literal, NamedTuple
 
 from donewhen.foundation.binary import Binary
@@ -11,17 +12,27 @@ from donewhen.judging.mission_settings import Trial
 from donewhen.learning.measuring.metrics import paired_bootstrap
 
 TrialReason = Literal[
-    "better", "no_worse", "too_few_tickets", "more_errors", "more_false_releases", "not_better", "not_sure"
+    "better",
+    "better_scores",
+    "no_worse",
+    "too_few_tickets",
+    "more_errors",
+    "more_false_releases",
+    "not_better",
+    "not_sure",
+    "trivial",
 ]
 
 MEANINGS: dict[TrialReason, str] = {
     "better": "The added rule lowers the error on unseen tickets, without more false releases.",
+    "better_scores": "The added rule makes the labels more probable on unseen tickets, without more errors.",
     "no_worse": "The change raises neither the error nor the false releases on unseen tickets.",
     "too_few_tickets": "There are fewer unseen tickets than a trial needs.",
     "more_errors": "The change raises the error on unseen tickets.",
-    "more_false_releases": "The change causes more false releases on unseen tickets.",
+    "more_false_releases": "The change causes more false releases on unseen tickets than the mission allows.",
     "not_better": "The added rule does not lower the error on unseen tickets.",
     "not_sure": "The error is lower, but not in enough of the resamples.",
+    "trivial": "A judge with the same verdict for every ticket would gain as much from the tickets that it changes.",
 }
 
 
@@ -30,6 +41,15 @@ class LabelledVerdict(NamedTuple):
 
     label: Binary
     verdict: Binary | None
+    cluster: str = ""
+    score: float | None = None
+    """The sum of points, positive for pass; None if the model has no points."""
+
+    @property
+    def loss(self) -> float:
+        """How improbable the label is by the points, of which two double the odds."""
+        points = (self.score or 0.0) if self.label == "pass" else -(self.score or 0.0)
+        return log1p(exp(-max(-_DEEPEST, min(_DEEPEST, points)) * _UNIT))
 
     @property
     def wrong(self) -> bool:
@@ -38,6 +58,15 @@ class LabelledVerdict(NamedTuple):
     @property
     def false_release(self) -> bool:
         return self.label == "fail" and self.verdict == "pass"
+
+
+_UNIT = 0.34657359
+"""Half the logarithm of 2."""
+_DEEPEST = 60.0
+_EARLY = 2.0
+"""How much more than the allowed false releases a change may leave: later rules can catch them before adoption."""
+_CHANCE = 1.0
+"""By how many standard deviations a rule has to choose better than chance if it beats no trivial judge yet."""
 
 
 class TrialResult(NamedTuple):
@@ -69,12 +98,20 @@ def run_trial(
         sum(before[key].false_release for key in keys),
         sum(after[key].false_release for key in keys),
     )
-    share = 0.0
+    share = scores = 0.0
+    clusters = [before[key].cluster or key for key in keys]
     if keys and op == "add":
-        share = paired_bootstrap(*wrong, settings.resamples, seed).share_lower
-    reason = _reason(op, len(keys), errors, released, share, settings)
+        share = paired_bootstrap(*wrong, settings.resamples, seed, clusters).share_lower
+        if all(judged[key].score is not None for judged in (before, after) for key in keys):
+            losses = [before[key].loss for key in keys], [after[key].loss for key in keys]
+            scores = paired_bootstrap(*losses, settings.resamples, seed, clusters).share_lower
+    reason = _reason(op, len(keys), errors, released, share, settings, _fails(before))
+    if reason == "better" and errors[1] >= _trivial_errors(before) and not _chooses(before, after):
+        reason = "trivial"
+    if reason in ("not_better", "not_sure") and scores >= settings.confidence_of_scores:
+        reason = "better_scores"
     return TrialResult(
-        reason in ("better", "no_worse"),
+        reason in ("better", "better_scores", "no_worse"),
         reason,
         len(keys),
         *errors,
@@ -85,14 +122,50 @@ def run_trial(
     )
 
 
+def _fails(judged: Mapping[str, LabelledVerdict]) -> int:
+    return sum(verdict.label == "fail" for verdict in judged.values())
+
+
+def _trivial_errors(judged: Mapping[str, LabelledVerdict]) -> int:
+    """The errors of the better of the two judges that always say the same."""
+    fails = _fails(judged)
+    return min(fails, len(judged) - fails)
+
+
+def _chooses(before: Mapping[str, LabelledVerdict], after: Mapping[str, LabelledVerdict]) -> bool:
+    """Whether a change turns wrong verdicts more often than if it turned as many verdicts at random.
+
+    A rule that applies to nearly every ticket lowers the error of a poor default without telling anything apart.
+    """
+    for verdict in ("pass", "fail"):
+        pool = [key for key, judged in before.items() if judged.verdict == verdict]
+        turned = [key for key in pool if after[key].verdict != verdict]
+        wrong = sum(before[key].wrong for key in pool)
+        if not turned or len(pool) < 2:
+            continue
+        share = wrong / len(pool)
+        spread = sqrt(len(turned) * share * (1 - share) * (len(pool) - len(turned)) / (len(pool) - 1))
+        if sum(before[key].wrong for key in turned) - len(turned) * share > _CHANCE * spread > 0:
+            return True
+    return False
+
+
 def _reason(
-    op: Op, tickets: int, errors: tuple[int, int], released: tuple[int, int], share: float, settings: Trial
+    op: Op,
+    tickets: int,
+    errors: tuple[int, int],
+    released: tuple[int, int],
+    share: float,
+    settings: Trial,
+    fails: int,
 ) -> TrialReason:
     if tickets < settings.min_tickets:
         return "too_few_tickets"
     if errors[1] > errors[0]:
         return "more_errors"
-    if released[1] > released[0] + settings.max_more_false_releases:
+    if released[1] > max(
+        released[0] + settings.max_more_false_releases, int(_EARLY * settings.max_false_release * fails)
+    ):
         return "more_false_releases"
     if op != "add":
         return "no_worse"

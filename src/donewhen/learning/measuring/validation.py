@@ -13,6 +13,7 @@ from donewhen.learning.measuring.splits import Splits
 from donewhen.learning.measuring.ticket_reader import TicketReader
 from donewhen.learning.measuring.trial import LabelledVerdict
 from donewhen.models.metered import MeteredModel
+from donewhen.models.roles import scores_in_points
 
 CREDIT_TICKETS_FREE = 200
 CREDIT_TICKETS_PAID = 40
@@ -26,6 +27,8 @@ class ValidationPanel:
         self._mission = mission
         self._reader = reader
         self._metered = metered
+        self._clusters = {member.key: member.cluster for member in reader.members}
+        self._in_points = scores_in_points(metered.model)
         self._known: OrderedDict[tuple[str, str], dict[str, LabelledVerdict] | None] = OrderedDict()
         settings = mission.settings
         max_tickets = len(splits.validation) if settings.trial == "off" else settings.trial.max_tickets
@@ -59,7 +62,9 @@ class ValidationPanel:
         try:
             async for verdict in stream:
                 assert verdict.label is not None  # noqa: S101 - only labelled tickets are in a split
-                judged[verdict.ticket_key] = LabelledVerdict(verdict.label, verdict.verdict)
+                key = verdict.ticket_key
+                score = verdict.score if self._in_points else None
+                judged[key] = LabelledVerdict(verdict.label, verdict.verdict, self._clusters[key], score)
         finally:
             await stream.aclose()
         self._remember(cache_key, judged)

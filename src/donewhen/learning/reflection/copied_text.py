@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from donewhen.learning.reflection.word_borders import CJK, plain_fold, spaced_words, squeezed
 
@@ -31,7 +32,7 @@ def copied_chain(text: str, texts: Sequence[str]) -> str | None:
             if found is not None:
                 return found
         if runs:
-            spaced = f" {spaced_words(plain_fold(source))} "
+            spaced = _spaced(source)
             found = next((run for run in runs if f" {run} " in spaced), None)
             if found is not None:
                 return found
@@ -39,6 +40,12 @@ def copied_chain(text: str, texts: Sequence[str]) -> str | None:
         if chain is not None:
             return chain
     return None
+
+
+@lru_cache(maxsize=64)
+def _spaced(source: str) -> str:
+    """A source as words with spaces around them; the sources of a request are compared with several rules."""
+    return f" {spaced_words(plain_fold(source))} "
 
 
 def _object_chain(bare: str, source: str) -> str | None:

@@ -20,6 +20,8 @@ from donewhen.learning.reflection.word_borders import CJK, spaced_words
 Polarity = Literal["pass", "fail", "both", "none"]
 
 _NUMBER_PUNCTUATION = re.compile(r"(?<=\d)[.,:/-](?=\d)|(?<!\w)-(?=\d)|(?<![=-])[<>≤≥](?=\W*\d)|!(?==)|≠")
+_POINTS = re.compile(r"[(（](?:points: )?([+−-])\d+分?[)）]")
+"""The points of a rule, as the default model writes them."""
 _VERDICT = "verdictword"
 
 
@@ -49,6 +51,9 @@ def wording_objection(
     verdict = polarity(text, language)
     if verdict in ("none", "both"):
         return WordingObjection("no_verdict" if verdict == "none" else "both_verdicts", text)
+    points = _POINTS.search(text)
+    if points is not None and (points[1] == "+") is not (verdict == "pass"):
+        return WordingObjection("points_mismatch", points[0])
     return _copy_objection(text, language, groups, texts)
 
 

@@ -50,6 +50,12 @@ class TestEvaluated(EventContent, frozen=True, kw_only=True):
     rows: list[list[Any]]
 
 
+class GuidanceAssessed(EventContent, frozen=True, kw_only=True):
+    """The validation tickets under the guidance before and after the run: key, label, both verdicts and the score."""
+
+    rows: list[list[Any]]
+
+
 class EpochStarted(EventContent, frozen=True, kw_only=True):
     """An epoch started under a guidance step."""
 
@@ -219,6 +225,7 @@ CONTENTS: Mapping[str, type[EventContent]] = {
     "queued": TicketsQueued,
     "credited": RulesCredited,
     "epoch_ended": EpochEnded,
+    "assessed": GuidanceAssessed,
     "budget_hit": BudgetHit,
     "run_finished": RunFinished,
 }

@@ -36,6 +36,7 @@ EventType = Literal[
     "queued",
     "credited",
     "epoch_ended",
+    "assessed",
     "budget_hit",
     "run_finished",
 ]

@@ -86,6 +86,8 @@ class Learner:
         if self.state.evaluations.get("before"):
             with suppress(BudgetStop):
                 await self._evaluate("after", first)
+        with suppress(BudgetStop):
+            await self._assess(first)
         self._recorder.record(
             "run_finished",
             {"status": self._status(), "step": self.state.guidance.step, "hash": self.state.guidance.hash},
@@ -221,6 +223,21 @@ class Learner:
             "changes": epoch.changes,
             "calls": self._metered.meter.calls - epoch.calls_before,
         }
+
+    async def _assess(self, first: Guidance) -> None:
+        """Record how the learned guidance judges the validation tickets, and how the guidance before it did."""
+        if self.state.changes and self._panel.validation:
+            await self._recorder.step("assessed", partial(self._compare_on_validation, first))
+            self._panel.note_validated(first, self.state.guidance)
+
+    async def _compare_on_validation(self, first: Guidance) -> dict[str, Any]:
+        before = await self._panel.on_validation(first)
+        after = await self._panel.on_validation(self.state.guidance)
+        rows = [
+            [key, before[key].label, before[key].verdict, after[key].verdict, after[key].score]
+            for key in sorted(before)
+        ]
+        return {"rows": rows}
 
     async def _evaluate(self, when: str, first: Guidance) -> None:
         if self._splits.test:

@@ -25,6 +25,7 @@ from donewhen.learning.running.event_content import (
     ChangeTried,
     EpochEnded,
     EpochStarted,
+    GuidanceAssessed,
     GuidanceChanged,
     HypothesisChanged,
     QueuedTicket,
@@ -89,6 +90,8 @@ class RunState:
     """Rejected changes by the hashes before and after, with the reason."""
     changes: list[dict[str, Any]] = field(default_factory=list)
     evaluations: dict[str, list[list[Any]]] = field(default_factory=dict)
+    assessed: list[list[Any]] = field(default_factory=list)
+    """The validation tickets: key, label, the verdicts before and after the run, and the score after it."""
     credited_on: int = 0
     """Number of tickets on which the credit of rules was last measured."""
     usable_answers: int = 0
@@ -155,6 +158,8 @@ class RunState:
                 counts = {key: (len(row.hits), len(row.misses)) for key, row in credited.rules.items()}
                 self.guidance = record_credit(self.guidance, counts)
                 self.credited_on = credited.tickets
+            case GuidanceAssessed() as assessed:
+                self.assessed = assessed.rows
             case EpochEnded():
                 self.epoch.ended = event.data
             case BudgetHit() as hit:

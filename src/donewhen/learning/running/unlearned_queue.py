@@ -45,7 +45,7 @@ class UnlearnedQueue:
         members = [member for member in self._reader.members if member.key in train]
         pairs = opposed_pairs(state.pool.values(), self._mission.language)
         questions = policy_questions(members, [(first.evidence, second.evidence) for first, second in pairs])
-        mistakes = {key: seen for key, seen in state.mistakes.items() if key not in questions}
+        mistakes = {key: seen for key, seen in state.mistakes.items() if key not in questions and self._is_skilled()}
         unlike = (
             tickets_unlike_their_label(self._reader, members, self._mission.settings.seed) if mistakes else frozenset()
         )
@@ -57,6 +57,15 @@ class UnlearnedQueue:
         rows += [self._human_decision_row(key, "policy_question", note) for key, note in questions.items()]
         if rows:
             self._recorder.record("queued", {"rows": rows})
+
+    def _is_skilled(self) -> bool:
+        """Whether the judge has more training tickets right than one that always says the same.
+
+        What a judge without skill contradicts says nothing about the labels.
+        """
+        epoch = self._recorder.state.epoch
+        fails = sum(key.endswith("::fail") for key in self._splits.train)
+        return bool(epoch.rolled) and epoch.wrong < min(fails, len(self._splits.train) - fails)
 
     def _human_decision_row(self, key: str, code: ReasonCode, note: str) -> dict[str, Any]:
         verdict: Binary | None = None

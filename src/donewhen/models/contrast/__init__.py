@@ -32,6 +32,7 @@ class Contrast:
     name = "contrast/1"
     free = True
     counts_lines = True
+    in_points = True
 
     def __init__(self) -> None:
         self._features: OrderedDict[tuple[tuple[str, str], ...], Features] = OrderedDict()

@@ -14,11 +14,13 @@ from functools import partial
 from typing import NamedTuple
 
 from donewhen.foundation.binary import Binary
-from donewhen.models.contrast.features import Features, Where, join_words
+from donewhen.models.contrast.features import Features, Where
+from donewhen.models.contrast.measures import COMMON_WORDS
 from donewhen.models.contrast.rules import (
     ChecklistCondition,
     Condition,
     LengthCondition,
+    MeasureCondition,
     NumberCondition,
     PhraseCondition,
     SectionCondition,
@@ -27,16 +29,18 @@ from donewhen.models.contrast.rules import (
     length_of,
     statistic_of,
 )
+from donewhen.models.contrast.words import join_words
 
 _PLACES: tuple[Where, ...] = ("text", "end")
 
 _LONGEST_PHRASE = 3
 _LEAST_SHARE = 0.04
 _LEAST_CLUSTERS = 5
-_COUNTED_TERMS = 300
-_COUNTS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)
-_PER_HUNDRED = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5)
-_STATISTICS: tuple[Statistic, ...] = ("first", "last", "highest", "lowest", "mean")
+_MOST_TERMS = 200
+"""Maximum number of phrases of each part: those that separate the labels best."""
+_IDENTIFIER_DIGITS = 4
+_IDENTIFIERS = 0.9
+_STATISTICS: tuple[Statistic, ...] = ("first", "last", "recent", "highest", "lowest", "mean", "trend", "count")
 _UNITS: tuple[Unit, ...] = ("words", "lines", "sections")
 _MEANINGFUL = re.compile(r"[^\W\d_]{4}|^(?:no|not)$|[\u3040-\u30ff\u3400-\u9fff]")
 
@@ -105,16 +109,16 @@ def candidates_of(cases: Sequence[StudiedCase], field: CaseSets, forbidden: Call
 def _all_conditions(
     cases: Sequence[StudiedCase], field: CaseSets, forbidden: Callable[[str], bool]
 ) -> Iterator[Candidate]:
-    yield from _lengths(cases)
+    # Numbers come first: of several conditions with the same cases the first is kept.
     yield from _numbers(cases, forbidden)
+    yield from _measures(cases)
+    yield from _lengths(cases)
     yield from _sections(cases, field, forbidden)
     yield from _boxes(cases)
     for where in _PLACES:
-        terms = _terms(cases, field, where, forbidden)
-        for phrase, mask in terms:
+        for phrase, mask in _terms(cases, field, where, forbidden):
             yield Candidate(PhraseCondition((phrase,), where), mask)
             yield Candidate(PhraseCondition((phrase,), where, at_least=False), field.everyone & ~mask)
-        yield from _amounts(cases, where, [phrase for phrase, _ in terms[:_COUNTED_TERMS]])
 
 
 def _mask(flags: Iterable[bool]) -> int:
@@ -122,12 +126,12 @@ def _mask(flags: Iterable[bool]) -> int:
 
 
 def _steps(values: Sequence[float]) -> list[float]:
-    """Return rounded thresholds between values: every value if there are few, else about 20 quantiles."""
+    """Return rounded thresholds between values: every value if there are few, else eighths of the cases."""
     distinct = sorted(set(values))
     if len(distinct) <= 12 and all(value == int(value) for value in distinct):
         return distinct[1:]
     ranked = sorted(values)
-    return sorted({_round(ranked[len(ranked) * tenth // 20]) for tenth in range(1, 20)})
+    return sorted({_round(ranked[len(ranked) * eighth // 8]) for eighth in range(1, 8)})
 
 
 def _round(value: float) -> float:
@@ -159,6 +163,8 @@ def _numbers(cases: Sequence[StudiedCase], forbidden: Callable[[str], bool]) -> 
     for label, count in sorted(spread.items()):
         if count < max(_LEAST_CLUSTERS, len(cases) / 4) or forbidden(label):
             continue
+        if _identifies([value for case in cases for value in case.features.numbers.get(label, ())]):
+            continue
         for statistic in _STATISTICS:
             values = [
                 statistic_of(found, statistic) if (found := case.features.numbers.get(label)) else None
@@ -166,6 +172,20 @@ def _numbers(cases: Sequence[StudiedCase], forbidden: Callable[[str], bool]) -> 
             ]
             steps = _steps([value for value in values if value is not None])
             yield from _thresholds(values, steps, partial(NumberCondition, label, statistic))
+
+
+def _identifies(values: Sequence[float]) -> bool:
+    """Whether numbers are identifiers, such as the last digits of a card: whole, long, and all of the same length."""
+    lengths = Counter(len(str(int(value))) for value in values if value == int(value) and value > 0)
+    length, count = lengths.most_common(1)[0] if lengths else (0, 0)
+    return length >= _IDENTIFIER_DIGITS and count >= _IDENTIFIERS * len(values) and len(set(values)) > 2
+
+
+def _measures(cases: Sequence[StudiedCase]) -> Iterator[Candidate]:
+    for measure in sorted({measure for case in cases for measure in case.features.measures}):
+        values = [case.features.measures.get(measure) for case in cases]
+        steps = _steps([value for value in values if value is not None])
+        yield from _thresholds(values, steps, partial(MeasureCondition, measure))
 
 
 def _sections(cases: Sequence[StudiedCase], field: CaseSets, forbidden: Callable[[str], bool]) -> Iterator[Candidate]:
@@ -195,8 +215,7 @@ def _terms(
     masks: dict[tuple[str, ...], int] = {}
     for index, case in enumerate(cases):
         bit = 1 << index
-        words = case.features.part(where)
-        for gram in _grams(words):
+        for gram in _grams(case.features.passages(where)):
             masks[gram] = masks.get(gram, 0) | bit
     spread = max(_LEAST_CLUSTERS, _LEAST_SHARE * field.size)
     rated = []
@@ -207,15 +226,17 @@ def _terms(
                 rated.append((-abs(contrast_score(mask, field)), len(gram), phrase, mask))
     rated.sort()
     kept: dict[int, tuple[str, int]] = {}
-    for _, _, phrase, mask in rated:
+    for _, _, phrase, mask in rated[:_MOST_TERMS]:
         kept.setdefault(mask, (phrase, mask))
-    return list(kept.values())
+    # A judge also finds a phrase across the end of a line, where none is learned.
+    return [(phrase, _mask(case.features.count(phrase, where) > 0 for case in cases)) for phrase, _ in kept.values()]
 
 
-def _grams(words: list[str]) -> set[tuple[str, ...]]:
+def _grams(passages: Iterable[list[str]]) -> set[tuple[str, ...]]:
     grams: set[tuple[str, ...]] = set()
-    for size in range(1, _LONGEST_PHRASE + 1):
-        grams.update(zip(*(words[start:] for start in range(size)), strict=False))
+    for words in passages:
+        for size in range(1, _LONGEST_PHRASE + 1):
+            grams.update(zip(*(words[start:] for start in range(size)), strict=False))
     return grams
 
 
@@ -223,16 +244,6 @@ def _is_meaningful(gram: tuple[str, ...]) -> bool:
     """Whether a gram has a meaningful word and no digits (mostly identifiers); single characters don't count."""
     if len(gram) == 1 and len(gram[0]) == 1:
         return False
-    return any(_MEANINGFUL.search(word) for word in gram) and not any(any(c.isdigit() for c in word) for word in gram)
-
-
-def _amounts(cases: Sequence[StudiedCase], where: Where, phrases: Iterable[str]) -> Iterator[Candidate]:
-    lengths = [max(1, len(case.features.part(where))) for case in cases]
-    for phrase in phrases:
-        counts = [case.features.count(phrase, where) for case in cases]
-        steps = [step for step in _COUNTS if step <= max(counts)]
-        yield from _thresholds(counts, steps, partial(PhraseCondition, (phrase,), where))
-        if where == "text":
-            shares = [100 * count / length for count, length in zip(counts, lengths, strict=True)]
-            dense = [step for step in _PER_HUNDRED if step <= max(shares)]
-            yield from _thresholds(shares, dense, partial(PhraseCondition, (phrase,), where, per_hundred=True))
+    return any(_MEANINGFUL.search(word) and word not in COMMON_WORDS for word in gram) and not any(
+        any(c.isdigit() for c in word) for word in gram
+    )

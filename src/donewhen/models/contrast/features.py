@@ -1,7 +1,6 @@
-"""Features of a ticket's text for rules: phrases, labelled numbers, sections, checkboxes, lengths.
+"""Features of a ticket's text for rules: phrases, labelled numbers, measures, sections, checkboxes, lengths.
 
-Words are separated as usual in any script; in Chinese and Japanese each character is a word. Features are computed on
-first use and cached, because learning reads the same ticket many times.
+Features are computed on first use and cached, because learning reads the same ticket many times.
 """
 
 from __future__ import annotations
@@ -9,56 +8,19 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Literal
+
+from donewhen.models.contrast.measures import EDGE, Measure, measure_ticket
+from donewhen.models.contrast.numbers import labelled_numbers
+from donewhen.models.contrast.parts import HEADING, TicketParts, heading_name, parts_of
+from donewhen.models.contrast.words import needle, normalise_label, split_words
 
 Where = Literal["text", "start", "end"]
 """The part of a text that a condition applies to."""
 
-EDGE = 200
-"""Number of words in the start and in the end of a text."""
-
-_IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W{_IDEOGRAPHS}]+(?:['’\-][^\W{_IDEOGRAPHS}]+)*")
-_IDEOGRAPH = re.compile(rf"[{_IDEOGRAPHS}]")
-# A label is up to three words before a colon or an equals sign; dates, versions and identifiers are not numbers.
-_NUMBER = re.compile(r"[\"'*`”」]{0,4}\s?[:=]\s?[\"'*`“「]{0,4}\s?(-?\d{1,15}(?:\.\d+)?)(?![\w\-:]|\.\d|,\d)")
-_LABEL = re.compile(r"[^\W\d][\w\-]*(?:[ ][^\W\d][\w\-]*){0,2}$")
-_LONGEST_LABEL = 60
-_HEADING = re.compile(
-    r"^(?:#{1,6}[ \t]+(?P<hash>\S.*?)[ \t#]*|\*\*(?P<bold>[^*\n]{1,60})\*\*:?|(?P<caps>[A-Z][A-Z'’ /&\-]{2,59}):?|"
-    r"【(?P<bracket>[^】\n]{1,30})】)[ \t]*$",
-    re.MULTILINE,
-)
+_PASSAGE_END = re.compile(r"\n+|(?<=[.!?;])\s+|[。！？；]")
 _BOX = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[([ xX])\]", re.MULTILINE)
-
-
-def split_words(text: str) -> list[str]:
-    """Return the words of a text in lower case and normal width."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
-    return _WORD.findall(text.lower())
-
-
-def join_words(words: list[str] | tuple[str, ...]) -> str:
-    """Join words with spaces, except between Chinese characters."""
-    out = ""
-    for word in words:
-        apart = out and not (_IDEOGRAPH.match(word) and _IDEOGRAPH.match(out[-1]))
-        out += f" {word}" if apart else word
-    return out
-
-
-@lru_cache(maxsize=1 << 16)
-def needle(phrase: str) -> str:
-    """Return a phrase as a search string: each word between two spaces."""
-    return "".join(f" {word} " for word in split_words(phrase))
-
-
-@lru_cache(maxsize=4096)
-def normalise_label(label: str) -> str:
-    """Return a label or a heading in normalised form, for comparison."""
-    return join_words(split_words(label))
 
 
 class Features:
@@ -67,6 +29,7 @@ class Features:
     def __init__(self, evidence: Mapping[str, str]) -> None:
         text = "\n\n".join(evidence.values())
         self._text = text if text.isascii() else unicodedata.normalize("NFKC", text)
+        self._evidence = evidence
         self._names = tuple(evidence) if len(evidence) > 1 else ()
         self._lines: dict[Where, str] = {}
         self.held: dict[object, bool] = {}
@@ -88,6 +51,23 @@ class Features:
         """All words, in the order of the text."""
         return split_words(self._text)
 
+    def passages(self, where: Where) -> list[list[str]]:
+        """Return the words of a part, sentence by sentence: phrases end where sentences, lines and sections end."""
+        if where == "text":
+            return self._passages
+        passages = self._passages if where == "start" else self._passages[::-1]
+        chosen, left = [], EDGE
+        for words in passages:
+            if left <= 0:
+                break
+            chosen.append(words[:left] if where == "start" else words[-left:])
+            left -= len(words)
+        return chosen
+
+    @cached_property
+    def _passages(self) -> list[list[str]]:
+        return [words for passage in _PASSAGE_END.split(self._text) if (words := split_words(passage))]
+
     @cached_property
     def lines(self) -> int:
         """Lines that are not blank."""
@@ -96,18 +76,22 @@ class Features:
     @cached_property
     def numbers(self) -> Mapping[str, tuple[float, ...]]:
         """The numbers of each label, in the order of the text."""
-        values_by_label: dict[str, list[float]] = {}
-        # Search backwards from each number: searching for labels first would test every word.
-        for number in _NUMBER.finditer(self._text):
-            label = _LABEL.search(self._text[max(0, number.start() - _LONGEST_LABEL) : number.start()])
-            if label is not None:
-                values_by_label.setdefault(normalise_label(label[0]), []).append(float(number[1]))
-        return {label: tuple(values) for label, values in values_by_label.items()}
+        return labelled_numbers(self._text)
+
+    @cached_property
+    def parts(self) -> TicketParts:
+        """The task, the answer, the diff and the blocks of the text."""
+        return parts_of(self._evidence, self._text)
+
+    @cached_property
+    def measures(self) -> Mapping[Measure, float]:
+        """The measures that the text has."""
+        return measure_ticket(self.parts, self.words)
 
     @cached_property
     def sections(self) -> frozenset[str]:
         """The names of headings, and of the texts if there are several."""
-        headings = (next(filter(None, match.groups())) for match in _HEADING.finditer(self._text))
+        headings = map(heading_name, HEADING.finditer(self._text))
         return frozenset(map(normalise_label, (*self._names, *headings)))
 
     @cached_property

@@ -10,11 +10,13 @@ from typing import Literal, NamedTuple
 
 from donewhen.foundation.binary import Binary
 from donewhen.models.contrast.features import Where
+from donewhen.models.contrast.measures import Measure
 from donewhen.models.contrast.rules import Statistic, Strength, Unit
 
 Form = Literal[
     "occurs", "never", "often", "seldom", "dense", "sparse",
     "below", "at_least", "missing", "present", "unchecked", "checked", "long", "short",
+    "more", "less",
 ]  # fmt: skip
 
 
@@ -28,8 +30,11 @@ class Grammar(NamedTuple):
     short_places: dict[Where, str]
     statistics: dict[Statistic, str]
     units: dict[Unit, str]
+    measures: dict[Measure, str]
     verdicts: dict[Binary, str]
     strengths: dict[Strength, str]
+    points: str
+    """The points of a rule, with the sign of its verdict, in place of a strength."""
     rule: str
     counted: str
     default: str
@@ -67,6 +72,8 @@ ENGLISH = Grammar(
         "checked": "every box is checked",
         "long": "the text has {amount}+ {unit}",
         "short": "the text has under {amount} {unit}",
+        "more": "{measure} is at least {amount}",
+        "less": "{measure} is below {amount}",
     },
     items={
         "occurs": "{where}{phrases}",
@@ -83,16 +90,47 @@ ENGLISH = Grammar(
         "checked": "every box checked",
         "long": "{amount}+ {unit}",
         "short": "under {amount} {unit}",
+        "more": "{measure} {amount}+",
+        "less": "{measure} under {amount}",
     },
     places={"text": "", "start": " at the start", "end": " at the end"},
     short_places={"text": "", "start": "early ", "end": "late "},
-    statistics={"first": "first", "last": "last", "highest": "highest", "lowest": "lowest", "mean": "mean"},
+    statistics={
+        "first": "first",
+        "last": "last",
+        "recent": "recent",
+        "highest": "highest",
+        "lowest": "lowest",
+        "mean": "mean",
+        "trend": "rise of",
+        "count": "number of",
+    },
     units={"words": "words", "lines": "lines", "sections": "sections"},
+    measures={
+        "negations": "the percentage of negations",
+        "negations_end": "the percentage of negations at the end",
+        "contrasts_end": "the percentage of words like however at the end",
+        "task_terms": "the number of terms in the task",
+        "covered": "the percentage of task terms in the answer",
+        "covered_end": "the percentage of task terms at the end",
+        "numbers_missing": "the number of task numbers missing in the answer",
+        "repeated": "the percentage of repeated blocks",
+        "failed_runs": "the number of failed runs",
+        "claims_despite_failure": "the number of claims of success despite failed runs",
+        "changed_files": "the number of changed files",
+        "changed_tests": "the number of changed test files",
+        "added_lines": "the number of added lines",
+        "removed_lines": "the number of removed lines",
+        "suppressions": "the number of added suppressions",
+        "named_files": "the number of changed files named in the task",
+        "shared_identifiers": "the number of task identifiers in the diff",
+    },
     verdicts={"pass": "pass", "fail": "fail"},
     strengths={"weak": " (weak sign)", "plain": "", "strong": " (strong sign)"},
+    points=" (points: {points})",
     rule="When {conditions}, the verdict is {verdict}{strength}.",
     counted="With {enough}+ of: {conditions}, the verdict is {verdict}{strength}.",
-    default="Unless a rule says otherwise, the verdict is {verdict}.",
+    default="Unless a rule says otherwise, the verdict is {verdict}{strength}.",
     other_defaults=(
         r"(?:{clause}),? (?:then )?the verdict is {verdict}\.?",
         r"the verdict is {verdict},? (?:{clause})\.?",
@@ -136,6 +174,8 @@ CHINESE = Grammar(
         "checked": "各项均已勾选",
         "long": "全文至少{amount}{unit}",
         "short": "全文少于{amount}{unit}",
+        "more": "{measure}不低于{amount}",
+        "less": "{measure}低于{amount}",
     },
     items={
         "occurs": "{where}有{phrases}",
@@ -152,16 +192,47 @@ CHINESE = Grammar(
         "checked": "各项均已勾选",
         "long": "至少{amount}{unit}",
         "short": "少于{amount}{unit}",
+        "more": "{measure}不低于{amount}",
+        "less": "{measure}低于{amount}",
     },
     places={"text": "文中", "start": "开头", "end": "结尾"},
     short_places={"text": "", "start": "开头", "end": "结尾"},
-    statistics={"first": "首个", "last": "末个", "highest": "最高", "lowest": "最低", "mean": "平均"},
+    statistics={
+        "first": "首个",
+        "last": "末个",
+        "recent": "近期",
+        "highest": "最高",
+        "lowest": "最低",
+        "mean": "平均",
+        "trend": "升幅",
+        "count": "个数",
+    },
     units={"words": "字", "lines": "行", "sections": "部分"},
+    measures={
+        "negations": "否定词百分比",
+        "negations_end": "结尾否定词百分比",
+        "contrasts_end": "结尾转折词百分比",
+        "task_terms": "任务用词数",
+        "covered": "答复覆盖任务用词百分比",
+        "covered_end": "结尾覆盖任务用词百分比",
+        "numbers_missing": "答复缺少的任务数字数",
+        "repeated": "重复段落百分比",
+        "failed_runs": "失败运行数",
+        "claims_despite_failure": "运行失败却声称成功的次数",
+        "changed_files": "改动文件数",
+        "changed_tests": "改动测试文件数",
+        "added_lines": "新增行数",
+        "removed_lines": "删除行数",
+        "suppressions": "新增屏蔽标记数",
+        "named_files": "任务提到的改动文件数",
+        "shared_identifiers": "改动中出现的任务标识符数",
+    },
     verdicts={"pass": "通过", "fail": "不通过"},
     strengths={"weak": "（弱信号）", "plain": "", "strong": "（强信号）"},
+    points="（{points}分）",
     rule="若{conditions}，则判定{verdict}{strength}。",
     counted="若以下至少{enough}项成立：{conditions}，则判定{verdict}{strength}。",
-    default="若无规则另述，则判定{verdict}。",
+    default="若无规则另述，则判定{verdict}{strength}。",
     other_defaults=(
         r"(?:{clause})(?:时|的情况下|的)?[,，]?(?:则|就)?(?:判定|判断|判)?为?{verdict}。?",
         r"默认(?:情况下|判定|判断|结论|结果)?[,，:：]?(?:则|就)?(?:判定|判断|判)?[为是]?{verdict}。?",
@@ -187,7 +258,7 @@ CHINESE = Grammar(
         (r"^(?:如果|当|如)", "若"),
         (r"[,，]\s*(?:则)?(?:判定|判断|判)为?(?=不?通过)", "，则判定"),
         (r"[,，]\s*且", "，且"),
-        (r"\((弱信号|强信号)\)", r"（\1）"),
+        (r"\((弱信号|强信号|[+−-]\d+分)\)", r"（\1）"),
         (r"(?<!。)$", "。"),
     ),
 )

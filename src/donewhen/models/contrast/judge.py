@@ -1,10 +1,11 @@
 """The rule-based judge.
 
-Every rule that applies adds its weight for its verdict. The sign of the sum is the verdict; if the sum is zero, the
-default applies. Scaffold rules are added up first: if their sum is not zero, the guidance is not used.
+Every rule that applies adds its weight for its verdict: its points, or what its strength stands for. The sum starts
+from the points of the default. The sign of the sum is the verdict; if the sum is zero, the default applies. Scaffold
+rules are added up first, without a base: if their sum is not zero, the guidance is not used.
 
 Temperature: from 0.5 upwards weak rules are ignored. So tickets that only weak rules decide get different verdicts at
-low and at high temperature, and no other ticket does. Nothing is random.
+low and at high temperature, and no other ticket does: points always count. Nothing is random.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 from donewhen.foundation.binary import Binary
 from donewhen.models.contrast.features import Features
-from donewhen.models.contrast.rules import DefaultRule, Rule, applies, signed_weight
+from donewhen.models.contrast.rules import DefaultRule, Rule, applies, base_points, signed_weight
 from donewhen.models.contrast.sentences import fails_only, read_rule, sentences_of
 from donewhen.models.roles import UnreadRule
 
@@ -45,7 +46,7 @@ class ReadRules(NamedTuple):
 
     scaffold: tuple[tuple[str, Rule, int], ...]
     guidance: tuple[tuple[str, Rule, int], ...]
-    default: Binary
+    default: DefaultRule
     unread: tuple[UnreadRule, ...]
 
 
@@ -53,15 +54,19 @@ def judge_by_rules(rules: Mapping[str, str], features: Features, temperature: fl
     """Return the verdict of the rules on a text."""
     read = read_rules(tuple(rules.items()))
     least = 2 if temperature >= HOT else 1
-    for group in (read.scaffold, read.guidance):
-        total, applied = 0, []
+    for group, base in ((read.scaffold, 0), (read.guidance, base_points(read.default))):
+        total, applied = base, []
         for key, rule, weight in group:
-            if abs(weight) >= least and applies(rule, features):
+            if (rule.points or abs(weight) >= least) and applies(rule, features):
                 total += weight
-                applied.append(key)
+                applied.append((key, weight))
         if total:
-            return RuleVerdict("pass" if total > 0 else "fail", float(abs(total)), tuple(applied), default=False)
-    return RuleVerdict(read.default, 0.0, (), default=True)
+            verdict: Binary = "pass" if total > 0 else "fail"
+            # What speaks for the verdict comes first, and of that what weighs most.
+            applied.sort(key=lambda pair: -pair[1] if verdict == "pass" else pair[1])
+            keys = tuple(key for key, _ in applied)
+            return RuleVerdict(verdict, float(abs(total)), keys, default=not applied)
+    return RuleVerdict(read.default.verdict, 0.0, (), default=True)
 
 
 def unreadable_rules(rules: Mapping[str, str]) -> tuple[str, ...]:
@@ -83,19 +88,22 @@ def read_rules(rules: tuple[tuple[str, str], ...]) -> ReadRules:
     """
     scaffold: list[tuple[str, Rule, int]] = []
     guidance: list[tuple[str, Rule, int]] = []
-    defaults: dict[str, Binary] = {}
+    defaults: dict[str, DefaultRule] = {}
     prose: dict[str, list[str]] = {}
     for key, text in sorted(rules, key=lambda item: not item[0].startswith("S")):
         for sentence in sentences_of(text):
             rule = _read(sentence)
+            if rule is not None and rule.points and key.startswith("S"):
+                # The scaffold decides; it has nothing to add up.
+                rule = None
             if isinstance(rule, DefaultRule):
-                if defaults.setdefault(key[:1], rule.verdict) != rule.verdict:
+                if defaults.setdefault(key[:1], rule) != rule:
                     prose.setdefault(key, []).append(sentence)
             elif rule is None:
                 prose.setdefault(key, []).append(sentence)
             else:
                 (scaffold if key.startswith("S") else guidance).append((key, rule, signed_weight(rule)))
-    default = next(iter(defaults.values()), FALLBACK)
+    default = next(iter(defaults.values()), DefaultRule(FALLBACK))
     unread = tuple(UnreadRule(key, key != _FIRST and all(map(fails_only, said))) for key, said in prose.items())
     return ReadRules(tuple(scaffold), tuple(guidance), default, unread)
 

@@ -15,13 +15,14 @@ from donewhen.models.contrast.candidates import StudiedCase, candidates_of, case
 from donewhen.models.contrast.features import Features
 from donewhen.models.contrast.judge import read_rules
 from donewhen.models.contrast.rule_changes import Json, RuleMove, Study, helpful_additions, helpful_moves
-from donewhen.models.contrast.search import FoundRule, best_signs, nearly_same, rule_pool
+from donewhen.models.contrast.scorecard import Scorer
+from donewhen.models.contrast.signs import best_signs, nearly_same
 from donewhen.models.contrast.wording import falsifier_sentence, is_unfit_phrase, rule_dimension, rule_sentences
 from donewhen.models.roles import Case, ReflectionRequest
 
 _HYPOTHESES = 4
-_ROTATED = 12
-"""A request starts at one of this many best moves."""
+_ROTATED = 6
+"""Every other request starts at one of this many best moves, so that a rejected one does not block the next."""
 _SIGNS = 9
 """A case with none of this many signs of its label has no evidence for it."""
 _REMEMBERED = 64
@@ -39,7 +40,6 @@ class Proposer:
         self._others = open_to_others
         self._known: Sequence[object] = ()
         self._study = self._make_study(())
-        self._pools: dict[str, list[FoundRule]] = {}
         self._moves: dict[tuple[object, ...], list[RuleMove]] = {}
 
     def study(self, cases: Sequence[Case]) -> None:
@@ -51,7 +51,6 @@ class Proposer:
         if known != self._known:
             self._known = known
             self._study = self._make_study(cases)
-            self._pools.clear()
             self._moves.clear()
 
     def decide(self, request: ReflectionRequest) -> str:
@@ -116,8 +115,8 @@ class Proposer:
             return None
         # Take the best move while nothing is learned, and for deletions; afterwards rotate among the best.
         learned = bool(read_rules(tuple(rules.items())).guidance)
-        rotates = learned and chosen[0]["op"] != "delete"
-        return chosen[turn // 2 % min(len(chosen), _ROTATED) if rotates else 0]
+        rotates = learned and chosen[0]["op"] != "delete" and turn // 2 % 2
+        return chosen[turn // 4 % min(len(chosen), _ROTATED) if rotates else 0]
 
     def _hypotheses(
         self, rules: dict[str, str], request: ReflectionRequest, study: Study, covered: set[str]
@@ -125,31 +124,29 @@ class Proposer:
         """Yield hypotheses for cases that the operations don't cover, and add those cases to ``covered``."""
         taken: list[int] = []
         for move in self._ranked(rules, request.language, study):
-            if move.find is None or len(taken) == _HYPOTHESES:
+            if move.rule is None or len(taken) == _HYPOTHESES:
                 continue
             evidence = _ticket_keys(move.helped, request, study)
-            if covered.issuperset(evidence) or any(nearly_same(move.find.mask, other) for other in taken):
+            if covered.issuperset(evidence) or any(nearly_same(move.mask, other) for other in taken):
                 continue
-            taken.append(move.find.mask)
+            taken.append(move.mask)
             covered.update(evidence)
             yield {
                 "text": move.op["text"],
-                "dimension": rule_dimension(move.find.rule),
-                "falsifier": falsifier_sentence(move.find.rule, request.language),
+                "dimension": rule_dimension(move.rule),
+                "falsifier": falsifier_sentence(move.rule, request.language),
                 "evidence": evidence,
             }
 
     def _ranked(self, rules: Mapping[str, str], language: str, study: Study) -> list[RuleMove]:
         moves = helpful_additions if self._others else helpful_moves
         if study is not self._study:
-            return moves(rules, rule_pool(study.candidates, study.field, language), study, language)
+            return moves(rules, study, language)
         key = (tuple(rules.items()), language)
         if key not in self._moves:
-            if language not in self._pools:
-                self._pools[language] = rule_pool(study.candidates, study.field, language)
             if len(self._moves) == _REMEMBERED:
                 self._moves.pop(next(iter(self._moves)))
-            self._moves[key] = moves(rules, self._pools[language], study, language)
+            self._moves[key] = moves(rules, study, language)
         return self._moves[key]
 
     def _study_for(self, request: ReflectionRequest) -> Study:
@@ -166,10 +163,16 @@ class Proposer:
         field = case_sets(studied)
         candidates = candidates_of(studied, field, is_unfit_phrase) if cases else []
         both: tuple[Binary, Binary] = ("pass", "fail")
-        signs = {verdict: best_signs(candidates, field, verdict, field.everyone)[:_SIGNS] for verdict in both}
+        signs = {verdict: best_signs(candidates, field, verdict)[:_SIGNS] for verdict in both}
         passed = sum(1 << index for index, case in enumerate(cases) if case.verdict == "pass")
         return Study(
-            {case.ticket_key: index for index, case in enumerate(cases)}, studied, field, candidates, signs, passed
+            {case.ticket_key: index for index, case in enumerate(cases)},
+            studied,
+            field,
+            candidates,
+            signs,
+            Scorer(studied, field),
+            passed,
         )
 
 

@@ -7,14 +7,19 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from donewhen.foundation.binary import Binary
-from donewhen.models.contrast.features import Features, Where, split_words
+from donewhen.models.contrast.features import Features, Where
+from donewhen.models.contrast.measures import Measure
+from donewhen.models.contrast.words import split_words
 
-Statistic = Literal["first", "last", "highest", "lowest", "mean"]
+Statistic = Literal["first", "last", "recent", "highest", "lowest", "mean", "trend", "count"]
 Unit = Literal["words", "lines", "sections"]
 Strength = Literal["weak", "plain", "strong"]
 
 WEIGHTS: dict[Strength, int] = {"weak": 1, "plain": 2, "strong": 4}
 """A strong rule outweighs a plain and a weak one together."""
+MOST_POINTS = 20
+RECENT = 3
+"""Number of values at the end of a series that *recent* is the mean of."""
 
 
 class PhraseCondition(msgspec.Struct, frozen=True):
@@ -77,7 +82,21 @@ class LengthCondition(msgspec.Struct, frozen=True):
         return (length_of(features, self.unit) >= self.amount) is self.at_least
 
 
-Condition: TypeAlias = PhraseCondition | NumberCondition | SectionCondition | ChecklistCondition | LengthCondition
+class MeasureCondition(msgspec.Struct, frozen=True):
+    """A measure of the ticket is compared with a threshold; never holds if the ticket doesn't have it."""
+
+    measure: Measure
+    at_least: bool
+    amount: float
+
+    def holds(self, features: Features) -> bool:
+        value = features.measures.get(self.measure)
+        return value is not None and (value >= self.amount) is self.at_least
+
+
+Condition: TypeAlias = (
+    PhraseCondition | NumberCondition | SectionCondition | ChecklistCondition | LengthCondition | MeasureCondition
+)
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -88,12 +107,15 @@ class Rule(msgspec.Struct, frozen=True):
     strength: Strength = "plain"
     enough: int = 0
     """How many conditions must hold; 0 for all."""
+    points: int = 0
+    """What the rule adds for its verdict, in place of its strength; 0 for none."""
 
 
 class DefaultRule(msgspec.Struct, frozen=True):
-    """The verdict if no rule decides."""
+    """The verdict if no rule decides, and with points the base that the points of the rules are added to."""
 
     verdict: Binary
+    points: int = 0
 
 
 def applies(rule: Rule, features: Features) -> bool:
@@ -112,7 +134,13 @@ def applies(rule: Rule, features: Features) -> bool:
 
 def signed_weight(rule: Rule) -> int:
     """Return the weight of a rule: positive for pass, negative for fail."""
-    return WEIGHTS[rule.strength] if rule.verdict == "pass" else -WEIGHTS[rule.strength]
+    weight = rule.points or WEIGHTS[rule.strength]
+    return weight if rule.verdict == "pass" else -weight
+
+
+def base_points(rule: DefaultRule) -> int:
+    """Return what the sum of points starts from."""
+    return rule.points if rule.verdict == "pass" else -rule.points
 
 
 def statistic_of(values: tuple[float, ...], statistic: Statistic) -> float:
@@ -125,7 +153,12 @@ def statistic_of(values: tuple[float, ...], statistic: Statistic) -> float:
         return max(values)
     if statistic == "lowest":
         return min(values)
-    return sum(values) / len(values)
+    if statistic == "trend":
+        return values[-1] - values[0]
+    if statistic == "count":
+        return len(values)
+    some = values[-RECENT:] if statistic == "recent" else values
+    return sum(some) / len(some)
 
 
 def length_of(features: Features, unit: Unit) -> int:
@@ -148,3 +181,5 @@ def condition_subjects(condition: Condition) -> frozenset[str]:
             return frozenset({"boxes"})
         case LengthCondition():
             return frozenset({"length"})
+        case MeasureCondition(measure):
+            return frozenset({f"measure {measure}"})

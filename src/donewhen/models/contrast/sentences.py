@@ -11,18 +11,21 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from donewhen.foundation.binary import Binary
-from donewhen.models.contrast.features import Where, normalise_label
+from donewhen.models.contrast.features import Where
 from donewhen.models.contrast.grammars import GRAMMARS, Form, Grammar, grammar_of
 from donewhen.models.contrast.rules import (
+    MOST_POINTS,
     ChecklistCondition,
     Condition,
     DefaultRule,
     LengthCondition,
+    MeasureCondition,
     NumberCondition,
     PhraseCondition,
     Rule,
     SectionCondition,
 )
+from donewhen.models.contrast.words import normalise_label
 
 Key = TypeVar("Key", bound=str)
 
@@ -33,6 +36,7 @@ _OPENING, _CLOSING = '"“「『', '"”」』'
 _QUOTED = f"[{_OPENING}][^{_OPENING}{_CLOSING}]+[{_CLOSING}]"
 _AMOUNT = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _QUOTED_TEXT = re.compile(_QUOTED)
+_POINTS = re.compile(r"[+−-]\d+")
 _SENTENCE_END = re.compile(r"(?<=[.。])\s+|(?<=。)")
 
 
@@ -41,14 +45,19 @@ def write_rule(rule: Rule | DefaultRule, language: str) -> str:
     grammar = grammar_of(language)
     verdict = grammar.verdicts[rule.verdict]
     if isinstance(rule, DefaultRule):
-        return grammar.default.format(verdict=verdict)
+        return grammar.default.format(verdict=verdict, strength=_points(rule, grammar))
     template = grammar.counted if rule.enough else grammar.rule
     return template.format(
         conditions=write_conditions(rule, language),
         enough=rule.enough,
         verdict=verdict,
-        strength=grammar.strengths[rule.strength],
+        strength=_points(rule, grammar) or grammar.strengths[rule.strength],
     )
+
+
+def _points(rule: Rule | DefaultRule, grammar: Grammar) -> str:
+    sign = "+" if rule.verdict == "pass" else "-"
+    return grammar.points.format(points=f"{sign}{rule.points}") if rule.points else ""
 
 
 def write_conditions(rule: Rule, language: str) -> str:
@@ -107,6 +116,8 @@ def _form_of(condition: Condition, grammar: Grammar, places: dict[Where, str]) -
             return "checked" if checked else "unchecked", {}
         case LengthCondition(unit, at_least, amount):
             return "long" if at_least else "short", {"amount": _digits(amount), "unit": grammar.units[unit]}
+        case MeasureCondition(measure, at_least, amount):
+            return "more" if at_least else "less", {"amount": _digits(amount), "measure": grammar.measures[measure]}
 
 
 def _quote_all(phrases: Iterable[str], grammar: Grammar) -> str:
@@ -130,12 +141,13 @@ class _Reader:
             "where": "|".join((*grammar.places.values(), *grammar.short_places.values())),
             "statistic": "|".join(grammar.statistics.values()),
             "unit": "|".join(grammar.units.values()),
+            "measure": "|".join(grammar.measures.values()),
         }
         whole = {
             "conditions": ".+",
             "enough": r"[1-9]\d*",
             "verdict": "|".join(grammar.verdicts.values()),
-            "strength": "|".join(map(re.escape, grammar.strengths.values())),
+            "strength": "|".join((*map(re.escape, grammar.strengths.values()), _points_pattern(grammar))),
         }
         self._forms = [(form, _compile(template, slots)) for form, template in grammar.forms.items()]
         self._items = [(form, _compile(template, slots)) for form, template in grammar.items.items()]
@@ -157,7 +169,10 @@ class _Reader:
         for pattern, put in self._lenient:
             text = pattern.sub(put, text)
         if found := self._default.fullmatch(text):
-            return DefaultRule(self._verdict(found["verdict"]))
+            verdict, points = self._verdict(found["verdict"]), _signed_points(found["strength"])
+            if points is not None:
+                return DefaultRule(verdict, abs(points)) if _agrees(points, verdict) else None
+            return None if found["strength"] else DefaultRule(verdict)
         if found := self._counted.fullmatch(text):
             between, forms, enough = self._grammar.next, self._items, int(found["enough"])
         elif found := self._rule.fullmatch(text):
@@ -172,8 +187,11 @@ class _Reader:
             conditions.append(condition)
         if enough > len(conditions):
             return None
-        strength = _key_of(found["strength"], self._grammar.strengths)
-        return Rule(tuple(conditions), self._verdict(found["verdict"]), strength, enough)
+        verdict, points = self._verdict(found["verdict"]), _signed_points(found["strength"])
+        if points is not None:
+            # Points that contradict the verdict make no rule: neither can be trusted.
+            return Rule(tuple(conditions), verdict, "plain", enough, abs(points)) if _agrees(points, verdict) else None
+        return Rule(tuple(conditions), verdict, _key_of(found["strength"], self._grammar.strengths), enough)
 
     def _condition(self, clause: str, forms: list[tuple[Form, re.Pattern[str]]]) -> Condition | None:
         for form, pattern in forms:
@@ -188,7 +206,7 @@ class _Reader:
         )
         if "" in quoted:
             return None
-        positive = form in ("occurs", "often", "dense", "at_least", "present", "checked", "long")
+        positive = form in ("occurs", "often", "dense", "at_least", "present", "checked", "long", "more")
         match form:
             case "occurs" | "never" | "often" | "seldom" | "dense" | "sparse":
                 places = (self._grammar.places, self._grammar.short_places)
@@ -206,9 +224,25 @@ class _Reader:
                 return ChecklistCondition(positive)
             case "long" | "short":
                 return LengthCondition(_key_of(slots["unit"], self._grammar.units), positive, amount)
+            case "more" | "less":
+                return MeasureCondition(_key_of(slots["measure"], self._grammar.measures), positive, amount)
 
     def _verdict(self, word: str) -> Binary:
         return _key_of(word, self._grammar.verdicts)
+
+
+def _points_pattern(grammar: Grammar) -> str:
+    return re.escape(grammar.points).replace(re.escape("{points}"), r"[+−-][1-9]\d*")
+
+
+def _signed_points(text: str) -> int | None:
+    """The points in a text, negative for fail; None if it has none."""
+    found = _POINTS.search(text)
+    return int(found[0].replace("−", "-")) if found else None
+
+
+def _agrees(points: int, verdict: Binary) -> bool:
+    return (points > 0) is (verdict == "pass") and abs(points) <= MOST_POINTS
 
 
 def _key_of(word: str, words: dict[Key, str]) -> Key:

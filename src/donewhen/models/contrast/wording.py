@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from donewhen.models.contrast.features import needle
 from donewhen.models.contrast.grammars import base_language, grammar_of
 from donewhen.models.contrast.rules import (
     ChecklistCondition,
     Condition,
     LengthCondition,
+    MeasureCondition,
     NumberCondition,
     PhraseCondition,
     Rule,
     SectionCondition,
 )
 from donewhen.models.contrast.sentences import write_conditions
+from donewhen.models.contrast.words import needle
 
 # Rules have two verdicts, so their phrases must not name a verdict, a third state, or a brand. A test compares these
 # with the wording of the languages, by which proposals are screened.
@@ -138,3 +139,5 @@ def _kind(condition: Condition) -> str:
             return "checklist"
         case LengthCondition():
             return "length"
+        case MeasureCondition():
+            return "measures"
