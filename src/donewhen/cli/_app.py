@@ -30,6 +30,7 @@ VERBS: dict[str, dict[str, Verb]] = {
         "demo": Verb("demo", "Show how an agent cheats and is refused, and a judge learns."),
     },
     "Check whether work is done": {
+        "last": Verb("last", "Check what an agent claimed at the end of its last session."),
         "check": Verb("check", "Run checks: files exist, commands succeed, tests pass."),
         "baseline": Verb("baseline", "Record which tests exist, so that lost tests are found."),
     },
