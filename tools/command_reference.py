@@ -38,7 +38,7 @@ def cli_page() -> str:
     lines += [
         "**Groups**",
         "",
-        "`donewhen --help` shows the verbs of every day, and four groups with the others. A verb of a group can be called "
+        "`donewhen --help` shows the verbs of every day, and four groups with the others. A verb of a group can be called",
         "with or without its name: `donewhen prove verify` is `donewhen verify`.",
         "",
         *(
