@@ -38,8 +38,8 @@ def cli_page() -> str:
     lines += [
         "**Groups**",
         "",
-        "`donewhen --help` shows the verbs of every day, and four groups with the others. A verb of a group can be called",
-        "with or without its name: `donewhen prove verify` is `donewhen verify`.",
+        "`donewhen --help` shows the verbs of every day, and four groups with the others. A verb of a group can be",
+        "called with or without its name: `donewhen prove verify` is `donewhen verify`.",
         "",
         *(
             f"- `donewhen {name}`: {', '.join(f'`{each}`' for each in group.verbs)}. {group.summary}"
