@@ -10,7 +10,10 @@ import pytest
 from control_kit import Suite
 from node_suites import FILES, FORGED, MODULE_TESTS, RIGHT, TESTS, WRONG, with_add
 
-pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+pytestmark = [
+    pytest.mark.scenes,
+    pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed"),
+]
 MODULES = {"app.mjs": "export const add = (a, b) => a + b;\n", "b.test.mjs": MODULE_TESTS}
 HOOKED = """\
 const { after, before, beforeEach, test } = require("node:test");

@@ -13,6 +13,8 @@ from control_suites import FORGED_WITH_PYTEST, PYTEST_TESTS, RIGHT, UNITTEST_TES
 from donewhen.controls.sent_lines import SentLines
 from donewhen.jobs.evidence import test_report
 
+pytestmark = pytest.mark.scenes
+
 PYTEST = ("python", "-m", "pytest", "-p", "no:cacheprovider")
 UNITTEST = ("python", "-m", "unittest")
 FILES = {"app.py": RIGHT, "test_app.py": PYTEST_TESTS}

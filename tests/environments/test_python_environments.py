@@ -18,6 +18,8 @@ from donewhen.environments.manifests import declared_changes
 from donewhen.environments.plugins import is_asked_for
 from environments.environment_kit import Venv, listing_of, same_times, sentences, wheel
 
+pytestmark = pytest.mark.scenes
+
 PLUGIN = "[pytest11]\nquick = quick\n"
 
 

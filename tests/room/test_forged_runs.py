@@ -11,6 +11,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
 from changes_kit import shop_with
 
+pytestmark = pytest.mark.scenes
+
 PYTEST = f"The tests pass\n  check: run {sys.executable} -m pytest -q -p no:cacheprovider"
 PLAIN = "def total(prices):\n    return 0\n"
 

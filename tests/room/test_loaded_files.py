@@ -13,6 +13,8 @@ from donewhen.jobs.room.loaded_files import loaded_by
 from donewhen.jobs.room.nested_commands import with_nested
 from donewhen.jobs.room.work_area import WorkArea, area_of, judging_files
 
+pytestmark = pytest.mark.scenes
+
 
 def kinds(
     files: Mapping[str, str], name: str, command: str = "make check", work: tuple[str, ...] = ("/src/**",)

@@ -10,6 +10,8 @@ from room_kit import BAD, ENDS, FORGES, GOOD, HOLLOW, LAZY, PYTHON, RUN_CHECK, R
 
 from donewhen.jobs.room.shadowing_names import is_shadowing
 
+pytestmark = pytest.mark.scenes
+
 PLUGIN = {
     "evil.egg-info/PKG-INFO": "Metadata-Version: 2.1\nName: evil\nVersion: 1\n",
     "evil.egg-info/entry_points.txt": "[pytest11]\nevil = evil\n",

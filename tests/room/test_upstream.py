@@ -5,11 +5,14 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
 from room_kit import BAD, GOOD, PRICE, RUN_CHECK, SHOP, Bench
 
 from donewhen.jobs.gates.job_view import view_job
 from donewhen.jobs.ledger.entry_content import Completed
 from donewhen.jobs.lifecycle.agreed_now import agreed_now
+
+pytestmark = pytest.mark.scenes
 
 OTHER = f"The other\n  check: run {RUN_CHECK.rpartition('check: run ')[2].partition(' ')[0]} other.py"
 FILES = SHOP | {

@@ -28,6 +28,8 @@ from verify_room_kit import (
 
 from donewhen.jobs.verifying import Verification
 
+pytestmark = pytest.mark.scenes
+
 Changes = Mapping[str, str | None]
 HOLLOW = "def test_sum():\n    assert True\n\n\ndef test_nothing():\n    assert True\n"
 PASSES = (
