@@ -193,6 +193,16 @@ _RECIPE_FILES = {
     "just": ("justfile", "Justfile", ".justfile"),
     "task": ("Taskfile.yml", "Taskfile.yaml"),
     "tox": ("tox.ini",),
+    "nox": ("noxfile.py",),
+    "doit": ("dodo.py",),
+    **dict.fromkeys(("invoke", "inv"), ("tasks.py",)),
+    "fab": ("fabfile.py",),
+    "rake": ("Rakefile", "rakefile", "Rakefile.rb"),
+    "pre-commit": (".pre-commit-config.yaml",),
+    "composer": ("composer.json",),
+    "deno": ("deno.json", "deno.jsonc"),
+    "pixi": ("pixi.toml", "pyproject.toml"),
+    **dict.fromkeys(("poe", "hatch", "pdm", "poetry", "rye"), ("pyproject.toml",)),
 }
 """Programs that run what a file says, which they find by its name."""
 _FOLDER_OPTIONS = frozenset({"-C", "--directory", "--prefix", "--cwd", "--dir"})
@@ -212,6 +222,10 @@ class NamedFile(NamedTuple):
     """Whether it is what settings or an option have loaded: a path, perhaps without its ending, or a dotted name."""
     beside: str = ""
     """The folder of the settings that say so, relative to the repository."""
+    if_there: bool = False
+    """Whether it is read as soon as it exists, as what a makefile includes; it may be a pattern."""
+    script: bool = False
+    """Whether it is an agreed script that a check runs and that is no product code."""
 
 
 def is_settings(name: str) -> bool:
@@ -254,6 +268,8 @@ class _Command:
     own: tuple[NamedFile, ...]
     """The program itself and the module of `python -m`, if they are files of the project."""
     module: str | None
+    launcher: str = ""
+    """The program that starts it, such as the `hatch` of `hatch run check`; empty if it is the command's own."""
 
 
 def named_files(argv: Sequence[str]) -> Iterator[NamedFile]:
@@ -262,6 +278,7 @@ def named_files(argv: Sequence[str]) -> Iterator[NamedFile]:
     if command is None:
         return
     yield from command.own
+    yield from _recipes(command.launcher, ())
     program, rest = command.program, command.words[1:]
     if command.module is not None:
         program, rest = command.module, command.words[command.words.index("-m") + 2 :]
@@ -282,6 +299,7 @@ def executed_files(argv: Sequence[str]) -> Iterator[NamedFile]:
     if command is None:
         return
     yield from command.own
+    yield from _recipes(command.launcher, ())
     program, words = command.program, command.words
     if command.module is not None:
         rest = words[words.index("-m") + 2 :]
@@ -323,7 +341,8 @@ def _command(argv: Sequence[str]) -> _Command | None:
     module = _module(words)
     if module is not None:
         own.append(NamedFile(module.replace(".", "/"), whole_folder=False, module=True))
-    return _Command(words, PurePosixPath(words[0]).name, tuple(own), module)
+    launcher = PurePosixPath(argv[0]).name if words[0] != argv[0] else ""
+    return _Command(words, PurePosixPath(words[0]).name, tuple(own), module, launcher)
 
 
 def _without_launcher(argv: Sequence[str]) -> Iterator[str]:
