@@ -20,7 +20,7 @@ _SETTINGS = frozenset(
     (
         *("conftest.py", "sitecustomize.py", "usercustomize.py", "noxfile.py", "setup.py", "setup.cfg", "tox.ini"),
         *("pyproject.toml", "pytest.ini", "pytest.toml", "mypy.ini", "ruff.toml", "pylintrc", "pylintrc.toml"),
-        *("pyrightconfig.json", "manifest.in", "tasks.py", "dodo.py", "fabfile.py", "pixi.toml", "uv.toml", "pdm.toml"),
+        *("pyrightconfig.json", "manifest.in", "pixi.toml", "uv.toml", "pdm.toml"),
         *(
             "makefile",
             "gnumakefile",
@@ -55,7 +55,6 @@ _SETTINGS = frozenset(
     )
 )
 _SETTINGS_PATTERNS = (
-    *("*.config.js", "*.config.cjs", "*.config.mjs", "*.config.ts", "*.config.cts", "*.config.mts", "*.config.json"),
     *("tsconfig*.json", "*.gradle", "*.gradle.kts", "*.cabal", "*.mk", "*.cmake", "*.pth", "*.egg-link", "*.csproj"),
     *("*.props", "*.targets", "*.sln", "*.bazel", "*.bzl", "*.runsettings"),
     # Runners of tests load them because they are there.
@@ -73,6 +72,16 @@ _SETTINGS_PATTERNS = (
     *("webpack.*.js", "*.conf.js", "*.conf.ts"),
 )
 _SETTINGS_FORM = re.compile("|".join(map(translate, _SETTINGS_PATTERNS)))
+# `vite.config.ts` is settings, wherever it lies. In a folder of sources, other names are modules of the product: for
+# example `src/app/app.config.ts`.
+_CONFIG_FORM = re.compile(r"(?P<tool>.+)\.config\.(?:[cm]?[jt]s|json)")
+_CONFIGURED = re.compile(
+    r"(?:.*[.-])?(?:vite|vitest|jest|webpack|rollup|rolldown|rspack|esbuild|swc|babel|postcss|tailwind|next|nuxt|svelte"
+    r"|astro|remix|playwright|cypress|wdio|karma|mocha|ava|jasmine|eslint|prettier|stylelint|commitlint|release|tsup"
+    r"|unbuild|metro|vue|quasar|craco|lint-?staged|nyc|c8|stryker|histoire|vitepress|docusaurus|gatsby|snowpack|parcel"
+    r"|windi|uno|unocss|panda|orval|codegen|graphql|knip|syncpack|size-limit|cucumber|testcafe|codecept|nightwatch|test)"
+)
+_SOURCES = re.compile(r"(?:^|/)(?:src|app|apps/[^/]+/(?:src|app)|lib)/")
 _DOCUMENTATION = frozenset({"doc", "docs", "documentation", "sphinx"})
 _METADATA_FOLDERS = ("*.egg-info", "*.dist-info", "*.egg")
 DEPENDENCY_FILES = frozenset(
@@ -235,7 +244,12 @@ def is_settings(name: str) -> bool:
         return True
     if any(fnmatchcase(part, pattern) for part in parts for pattern in _METADATA_FOLDERS):
         return True
-    return parts[-1] in _SETTINGS or _SETTINGS_FORM.match(parts[-1]) is not None
+    return parts[-1] in _SETTINGS or _SETTINGS_FORM.match(parts[-1]) is not None or _is_config(name, parts[-1])
+
+
+def _is_config(name: str, last: str) -> bool:
+    found = _CONFIG_FORM.fullmatch(last)
+    return found is not None and (not _SOURCES.search(name) or _CONFIGURED.fullmatch(found["tool"]) is not None)
 
 
 def is_test(name: str, patterns: tuple[str, ...] = TEST_PATTERNS) -> bool:

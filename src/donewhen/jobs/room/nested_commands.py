@@ -70,7 +70,7 @@ def _may_load_others(name: str) -> bool:
     folders, _, last = name.rpartition("/")
     if folders.startswith(".") or "/." in folders or "node_modules" in folders:
         return False
-    return last.casefold().endswith(_READABLE) and is_settings(last)
+    return last.casefold().endswith(_READABLE) and is_settings(last) and is_settings(name)
 
 
 def commands_in(name: str, content: bytes) -> Iterator[tuple[str, ...]]:

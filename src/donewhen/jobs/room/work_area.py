@@ -139,7 +139,7 @@ class JudgingFiles:
             return "work"
         if self.is_test(name):
             return "tests"
-        if manifest or is_settings(_below_named(name, area)):
+        if manifest or (is_settings(_below_named(name, area)) and is_settings(name)):
             return "judges"
         if name in self.agreed_names and (name in self.named or self._builds(name, area)):
             return "judges"
