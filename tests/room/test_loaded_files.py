@@ -122,7 +122,10 @@ def test_files_that_tools_load_by_themselves_judge(name: str) -> None:
             "src/price.bats",
             "src/PriceSpec.scala",
         ),
-        *("web/step_definitions/price.rb",),
+        *("web/step_definitions/price.rb", "features/support/env.rb", "features/environment.py"),
+        *("spec/support/matchers.rb", "packages/ui/e2e/pages/login.ts", "t/lib/Helper.pm", "Shop.Tests/Stubs.cs"),
+        *("src/integrationTest/java/shop/Server.java", "internal/testutil/db.go", "src/test-utils/render.tsx"),
+        *("ShopTests/Stubs.swift", "integration-tests/support.py", "src/testutils.ts"),
     ],
 )
 def test_files_of_more_runners_are_tests(name: str) -> None:
@@ -133,7 +136,8 @@ def test_files_of_more_runners_are_tests(name: str) -> None:
     "name",
     [
         *("src/shop/conf.py", "src/features/price.py", "src/setup_wizard.py", "src/webpack.js", "src/shop/tasks.py"),
-        *("src/app/app.config.ts", "src/config/database.config.js"),
+        *("src/app/app.config.ts", "src/config/database.config.js", "src/shop/spec/parser.py", "src/ab_tests/split.py"),
+        *("src/shop/t/lib.py", "src/latest/index.ts", "src/contests/list.rb"),
     ],
 )
 def test_names_that_look_alike_are_work(name: str) -> None:
@@ -199,3 +203,8 @@ def test_the_bad_work_fails_without_any_trick(tmp_path: Path) -> None:
     assert not bench.complete(job).done
     bench.write(PRICE, GOOD)
     assert bench.complete(job).done
+
+
+@pytest.mark.parametrize("name", ["specs/001-prices/plan.md", "spec/openapi.yaml", "t/README.md"])
+def test_specifications_are_work(name: str) -> None:
+    assert kinds({name: "old"}, name, work=("/**",)) == "work"

@@ -110,11 +110,48 @@ TEST_PATTERNS = (
     *("Test*.java", "*TestCase.java", "Test*.kt", "*Suite.scala", "test_*.rb", "*_SUITE.erl", "*_tests.erl"),
     *("test_*.c", "test_*.cc", "test_*.cpp", "*_unittest.cc", "*_unittest.cpp", "*_unittest.py", "runtests.jl"),
     *("*.t", "*.phpt", "*.robot", "*.hurl", "*.tavern.yaml", "*.tavern.yml", "test_*.ml", "test_*.lua", "test_*.jl"),
+    # Folders of helpers that only tests have.
+    *("features/support/", "features/environment.py", "integrationTest/", "androidTest/", "testFixtures/", "*Tests/"),
+    *(
+        "functionalTest/",
+        "commonTest/",
+        "jvmTest/",
+        "jsTest/",
+        "*.Test/",
+        "integration[-_]test/",
+        "integration[-_]tests/",
+    ),
+    *(
+        "unit[-_]tests/",
+        "unittests/",
+        "functional[-_]tests/",
+        "e2e[-_]tests/",
+        "acceptance[-_]tests/",
+        "system[-_]tests/",
+    ),
+    *("regression[-_]tests/", "smoke[-_]tests/", "test[-_]utils/", "test[-_]util/", "testutils/", "testutil/"),
+    *(
+        "test[-_]helpers/",
+        "testhelpers/",
+        "test[-_]support/",
+        "testsupport/",
+        "test_driver/",
+        "testutils.*",
+        "testutil.*",
+    ),
     # Data that tests compare with.
     *("test-data/", "test_data/", "goldens/", "golden/", "cassettes/", "__image_snapshots__/", "__cassettes__/"),
     *("*.golden", "*.approved.*", "*.verified.*", "*.snapshot", "*.storyshot"),
 )
 """Files that are tests, or belong to tests; with a slash at the end, everything in such a folder."""
+# At the top, or at the top of a package of a larger repository: elsewhere, `spec` may be a part of the product. Files
+# there that are no code are specifications.
+_TEST_CODE = re.compile(
+    r"/(?:(?:packages|apps|services|modules|libs|crates|projects)/[^/]+/)?"
+    r"(?:(?:specs?|e2e)/(?:.*/)?[^/]+\.(?:rb|py|[cm]?[jt]sx?|coffee|lua|php|ex|exs|go|java|kt|scala|groovy|cr|swift)"
+    r"|t/(?:.*/)?[^/]+\.(?:pm|pl|t))",
+    re.DOTALL,
+)
 
 # Programs that only read the files that they are given: those are what is checked, not what checks.
 _READERS = frozenset(
@@ -254,7 +291,10 @@ def _is_config(name: str, last: str) -> bool:
 
 def is_test(name: str, patterns: tuple[str, ...] = TEST_PATTERNS) -> bool:
     """Whether a file is a test or belongs to tests, by its name."""
-    return _test_form(patterns).search(f"/{name}") is not None
+    plain = f"/{name}"
+    return _test_form(patterns).search(plain) is not None or (
+        patterns is TEST_PATTERNS and _TEST_CODE.fullmatch(plain) is not None
+    )
 
 
 @lru_cache(maxsize=64)
