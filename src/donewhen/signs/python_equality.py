@@ -24,6 +24,8 @@ _COMPARES = {
 _ORDERS = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__"}
 _VALUES = frozenset(("object", "int", "float", "str", "bytes", "bool", "list", "tuple", "dict", "set"))
 """Classes of plain values: to be one of them is to be equal to none in particular."""
+_DIFFERENCES = frozenset({"__sub__", "__rsub__", "__abs__", "__round__"})
+"""Methods by which assertions about nearly equal numbers find out how far apart they are."""
 _UNDECIDED = ("NotImplemented", "None", "False")
 
 
@@ -41,9 +43,31 @@ def comparing(module: PythonModule) -> Iterator[Finding]:
                     why = _problem(module, node, [ast.Return(node.body)], name)
                     if why:
                         yield finding(module, "equality", node, f"{name} {why}")
+            case ast.FunctionDef(name=name, body=body) if name in _DIFFERENCES:
+                if isinstance(module.parents.get(node), ast.ClassDef) and _is_constant(body):
+                    yield finding(module, "equality", node, f"{name} is the same for all numbers")
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in _COMPARES and name not in _ORDERS:
+                if isinstance(module.parents.get(node), ast.ClassDef) and _is_other_method(value, name):
+                    yield finding(module, "equality", node, f"{name} is another method: {ast.unparse(value)}")
             case ast.FunctionDef(name="__class__") | ast.Assign(targets=[ast.Name(id="__class__")]):
                 if isinstance(module.parents.get(node), ast.ClassDef):
                     yield finding(module, "equality", node, "claims to be of another class")
+
+
+def _is_constant(body: list[ast.stmt]) -> bool:
+    returns = [part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Return)]
+    return bool(returns) and all(
+        isinstance(part.value, ast.Constant) and isinstance(part.value.value, int | float) for part in returns
+    )
+
+
+def _is_other_method(value: ast.expr, name: str) -> bool:
+    """Whether a special method is set to one with another meaning."""
+    other = value.attr if isinstance(value, ast.Attribute) else value.id if isinstance(value, ast.Name) else ""
+    is_special = other.startswith("__") and other.endswith("__")
+    return (is_special and other != name) or (
+        isinstance(value, ast.Attribute) and ast.unparse(value).startswith("operator.")
+    )
 
 
 def _remembers(body: list[ast.stmt], me: str, other: str) -> bool:
