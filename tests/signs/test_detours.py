@@ -195,6 +195,26 @@ DETOURS = {
         ("import json, decimal\nfor m in (json, decimal):\n    for n in dir(m):\n        setattr(m, n, None)\n"),
     ),
     "options of Python": ("patches", "import os\nos.environ['PYTHONOPTIMIZE'] = '2'\n"),
+    "a module by a name from a file": (
+        "obscured",
+        "import importlib, pathlib\nm = importlib.import_module(pathlib.Path('names.txt').read_text().strip())\n",
+    ),
+    "a module by a hidden name": (
+        "obscured",
+        "import importlib\n\n\ndef f(key):\n    return importlib.import_module('_qzuftu'.translate(key))\n",
+    ),
+    "a part of a module by its name": (
+        "patches",
+        "import importlib\n\n\ndef f(name):\n    m = importlib.import_module(name)\n    m.Function.run = g\n",
+    ),
+    "a part of such a module, set": (
+        "patches",
+        (
+            "import importlib\n\n\ndef load(n):\n    return importlib.import_module(n)\n\n\n"
+            "def f(n):\n    setattr(load(n).F, 'run', g)\n"
+        ),
+    ),
+    "closed descriptors": ("interpreter", "import os\nfor n in range(3, 99):\n    os.close(n)\n"),
     "other processes": (
         "interpreter",
         (
@@ -272,6 +292,10 @@ def test_detours_to_what_tests_the_code_are_shown(kind: str, source: str) -> Non
 
 
 HONEST = {
+    "a plug-in by its name": "import importlib\n\n\ndef f(name):\n    return importlib.import_module(name).run()\n",
+    "an own module by its name": (
+        "import importlib\n\n\ndef f(settings):\n    return importlib.import_module(f'work.{settings.backend}')\n"
+    ),
     "an exit that is called": "import sys\n\n\ndef main():\n    sys.exit(run())\n",
     "an exit that is caught": (
         "def f():\n    try:\n        g()\n    except (SystemExit, KeyboardInterrupt):\n        raise\n"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from donewhen.signs.kinds import SignKind
+from donewhen.signs.python_hidden_imports import IMPORTS, is_hidden, is_loaded_by_name
 from donewhen.signs.python_module import Function, PythonModule
 from donewhen.signs.python_reach import Finding, finding
 
@@ -29,7 +30,9 @@ _SOURCES = re.compile(r"^(?:.*/)?\*+(?:/\*+)*\.pyw?$")
 _READS = ("ast.parse", "tokenize.", "builtins.open", "io.open", "linecache.")
 _OPTIONS = frozenset({"PYTHONOPTIMIZE", "PYTHONBREAKPOINT", "PYTHONSTARTUP", "PYTHONINSPECT"})
 _SOCKETS = ("socket.socket", "socket.fromfd", "socket.socketpair")
-_BY_NUMBER = frozenset(("os.fstat", "os.read", "os.dup", "os.isatty", "os.lseek", "os.ftruncate", "os.set_inheritable"))
+_BY_NUMBER = frozenset(
+    ("os.fstat", "os.read", "os.dup", "os.isatty", "os.lseek", "os.ftruncate", "os.set_inheritable", "os.close")
+)
 
 
 def detours(module: PythonModule, owns: Callable[[str], bool]) -> Iterator[Finding]:
@@ -62,6 +65,8 @@ def _signs_of(
                 yield "patches", "changes what is called like a test"
             if _reads_interrupted(module, node):
                 yield "frames", "reads the frame that a signal has interrupted"
+        case ast.Assign(targets=[ast.Attribute(value=owner)]) if is_loaded_by_name(module, owner):
+            yield "patches", "replaces a part of a module whose name is not known"
         case ast.Assign(targets=[ast.Name(id=name)]):
             if isinstance(module.parents.get(node), ast.Module) and _SETTING.fullmatch(name):
                 yield "test-machinery", f"defines {name}, which test frameworks read"
@@ -124,6 +129,10 @@ def _call_signs(module: PythonModule, node: ast.Call, owns: Callable[[str], bool
         yield from _changed(module, node.func, owns)
     if name == "builtins.setattr" and node.args and isinstance(node.args[0], ast.Name):
         yield from _looped(module, node.args[0], owns)
+    if name in ("builtins.setattr", "builtins.delattr") and node.args and is_loaded_by_name(module, node.args[0]):
+        yield "patches", "sets an attribute of a module whose name is not known"
+    if name in IMPORTS and node.args and is_hidden(module, node.args[0]):
+        yield "obscured", "imports a module whose name is in another file, or encoded"
     if name.removesuffix(".__subclasses__") in _ERRORS and name.endswith(".__subclasses__"):
         yield "frames", "goes through all classes of errors"
     if _is_by_number(module, node, name):
