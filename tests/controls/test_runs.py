@@ -73,6 +73,26 @@ def test_controls_hold_in_honest_runs_of_pytest(suite: Suite, options: tuple[str
     assert run.report is not None and len(run.report.outcomes) == passed
 
 
+@pytest.mark.parametrize(
+    ("options", "passed"),
+    [
+        (("-m", "quick", "--strict-markers"), 3),
+        (("-m", "not quick", "-x"), 3),
+        (("-m", "quick and not slow", "-n2"), 3),
+    ],
+    ids=str,
+)
+def test_controls_hold_in_what_a_marker_selects(suite: Suite, options: tuple[str, ...], passed: int) -> None:
+    marked = PYTEST_TESTS.replace("@pytest.mark.parametrize", "@pytest.mark.quick\n@pytest.mark.parametrize")
+    markers = "[pytest]\nmarkers =\n  quick\n  slow\nfilterwarnings = error\n"
+    run = suite({**FILES, "test_app.py": marked, "pytest.ini": markers}, *PYTEST, *options)
+    assert run.controls.held == "held", (run.controls, run.result.output)
+    assert run.passed
+    assert run.report is not None and len(run.report.outcomes) == passed
+    run = suite({"app.py": with_add(FORGED_WITH_PYTEST["what runs a test"])}, *PYTEST, *options)
+    assert run.controls.held == "broken", (run.controls, run.result.output)
+
+
 def test_controls_hold_where_the_order_is_drawn(suite: Suite) -> None:
     run = suite({**FILES, "conftest.py": SHUFFLE, "test_other.py": PYTEST_TESTS}, *PYTEST)
     assert run.controls.held == "held", (run.controls, run.result.output)

@@ -62,6 +62,10 @@ class ControlChannel:
         """What Node loads before everything else. Its coverage leaves out such folders."""
         return self.folder / "node_modules" / "node_controls.cjs"
 
+    def node_options(self, environment: Mapping[str, str]) -> str:
+        """The options that bring the controls into programs of Node which another program starts."""
+        return f"--require {self.node_module} {environment.get('NODE_OPTIONS', '')}".strip()
+
     def finish(self) -> SentLines:
         """What the run has said; to be called when the command has ended."""
         self._theirs.close()

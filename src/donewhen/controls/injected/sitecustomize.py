@@ -46,6 +46,12 @@ class Controls:
             os.environ["PYTHONPATH"] = os.pathsep.join(kept)
         else:
             os.environ.pop("PYTHONPATH", None)
+        own = "--require " + os.path.join(self.here, "node_modules", "node_controls.cjs")
+        options = os.environ.get("NODE_OPTIONS", "")
+        if options.startswith(own):
+            os.environ["NODE_OPTIONS"] = options[len(own) :].strip()
+            if not os.environ["NODE_OPTIONS"]:
+                del os.environ["NODE_OPTIONS"]
 
 
 class Finder:
