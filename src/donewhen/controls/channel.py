@@ -21,6 +21,8 @@ from pathlib import Path
 from donewhen.controls.sent_lines import SentLines, process_key, read_lines, read_lines_of_processes
 
 _INJECTED = Path(__file__).with_name("injected")
+_UNITTEST_RUNNER = Path(__file__).parents[1] / "test_reports" / "unittest_report.py"
+"""The gate's runner of unittest, which takes controls and also writes reports. It imports nothing of donewhen."""
 _FIRST_DESCRIPTOR = 60
 """Tests that count or use the first descriptors find what they would find without the stream."""
 _MOST_BYTES = 64 << 20
@@ -111,6 +113,7 @@ def control_channel(*, of_processes: bool = False) -> Iterator[ControlChannel]:
             theirs = socket.socket(fileno=descriptor)
         for path in _INJECTED.glob("*.py"):
             shutil.copyfile(path, folder / path.name)
+        shutil.copyfile(_UNITTEST_RUNNER, folder / _UNITTEST_RUNNER.name)
         (folder / "node_modules").mkdir()
         shutil.copyfile(_INJECTED / "node_controls.cjs", folder / "node_modules" / "node_controls.cjs")
         inode = os.fstat(theirs.fileno()).st_ino
