@@ -6,6 +6,7 @@ What was sent can't be taken back or overwritten, and the gate reads while the c
 from __future__ import annotations
 
 import fcntl
+import marshal
 import os
 import secrets
 import shutil
@@ -16,6 +17,8 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
 from donewhen.controls.sent_lines import SentLines, process_key, read_lines, read_lines_of_processes
@@ -101,6 +104,16 @@ class ControlChannel:
                 time.sleep(_PAUSE)
 
 
+@cache
+def _compiled() -> Mapping[str, bytes]:
+    """The code of the parts for interpreters of this version, which need not compile them."""
+    found = {}
+    for path in (*_INJECTED.glob("*.py"), _UNITTEST_RUNNER):
+        code = compile(path.read_text(encoding="utf-8"), "<string>", "exec", dont_inherit=True)
+        found[f"{path.stem}.{MAGIC_NUMBER.hex()}"] = marshal.dumps(code)
+    return found
+
+
 @contextmanager
 def control_channel(*, of_processes: bool = False) -> Iterator[ControlChannel]:
     """Open a stream for one run of a command, in which one process has controls, or each of many."""
@@ -111,9 +124,10 @@ def control_channel(*, of_processes: bool = False) -> Iterator[ControlChannel]:
             descriptor = fcntl.fcntl(theirs.fileno(), fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
             theirs.close()
             theirs = socket.socket(fileno=descriptor)
-        for path in _INJECTED.glob("*.py"):
+        for path in (*_INJECTED.glob("*.py"), _UNITTEST_RUNNER):
             shutil.copyfile(path, folder / path.name)
-        shutil.copyfile(_UNITTEST_RUNNER, folder / _UNITTEST_RUNNER.name)
+        for name, code in _compiled().items():
+            (folder / name).write_bytes(code)
         (folder / "node_modules").mkdir()
         shutil.copyfile(_INJECTED / "node_controls.cjs", folder / "node_modules" / "node_controls.cjs")
         inode = os.fstat(theirs.fileno()).st_ino

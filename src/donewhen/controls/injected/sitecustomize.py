@@ -26,10 +26,17 @@ class Controls:
         self.finder = Finder(self)
 
     def load(self, part: str) -> dict[str, Any]:
-        # Coverage and profilers of the project count files, and this is none.
-        with open(os.path.join(self.here, part + ".py"), encoding="utf-8") as file:
-            code = compile(file.read(), "<string>", "exec", dont_inherit=True)
-        namespace: dict[str, Any] = {"__name__": self.name, "__file__": file.name, "CONTROLS": self}
+        path = os.path.join(self.here, part)
+        try:
+            # Compiled by the gate, if its Python is of the same version. All of it is loaded already.
+            magic = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER.hex()
+            with open(path + "." + magic, "rb") as file:
+                code = sys.modules["marshal"].loads(file.read())
+        except (OSError, KeyError, ValueError, EOFError, TypeError):
+            # Coverage and profilers of the project count files, and this is none.
+            with open(path + ".py", encoding="utf-8") as text:
+                code = compile(text.read(), "<string>", "exec", dont_inherit=True)
+        namespace: dict[str, Any] = {"__name__": self.name, "__file__": path + ".py", "CONTROLS": self}
         exec(code, namespace)
         return namespace
 
