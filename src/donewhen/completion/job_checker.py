@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
 
 if TYPE_CHECKING:
+    from donewhen.jobs.gates.job_view import JobView
     from donewhen.jobs.plan.job import Job
     from donewhen.jobs.plan.workspace import Workspace
     from donewhen.jobs.record.head_watch import GoneBack
@@ -119,9 +120,19 @@ def _resting_state(workspace: Workspace, job: Job) -> TaskCompletionResult | str
     then = "" if view.next == complete else f" Then run: {complete}"
     return TaskCompletionResult.incomplete(
         f"{job.id} is not done: {message} State: {about}. Next: {view.next}.{then} "
-        f"(or, if you can't go on: donewhen block {job.id} --reason …, donewhen ask {job.id} --question …).",
+        f"(or, if you can't go on: donewhen block {job.id} --reason …, donewhen ask {job.id} --question …)."
+        f"{_what_checks_said(view)}",
         code=ReasonCode.JOB_NOT_DONE,
     )
+
+
+def _what_checks_said(view: JobView) -> str:
+    """What the failed checks said, below the reason that the state is about."""
+    lines: list[str] = []
+    for reason in view.reasons:
+        if reason.details:
+            lines += [reason.message, *(f"  {line}" for line in reason.details)]
+    return "".join(f"\n{line}" for line in lines)
 
 
 def _job_in_progress(workspace: Workspace, name: str) -> Job:
