@@ -239,6 +239,8 @@ def check_request(
         tentative_output=request.output,
         filesystem=HostFilesystem(settings.root),
         stop_reason=request.stop_reason,
+        # A sub-agent works for its session.
+        session_id=request.session_id.partition(":")[0],
     )
     return run_check(checker_for(guard, str(settings.source), _table(request.kind)), context, timeout=timeout)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from donewhen.adapters.agent_rules import remove_agent_rules, write_agent_rules
 from donewhen.adapters.hook_files import (
     FileChange,
     install_with_script,
@@ -55,7 +56,12 @@ def install_command(output: Output, /, user: bool, project: bool, dry_run: bool,
     scope = _scope(user, project)
     findings: list[Finding] = []
     rows: list[dict[str, Any]] = []
-    for runtime, path, root in _chosen(runtimes, scope):
+    chosen = [*_chosen(runtimes, scope)]
+    project_root = find_root(Path.cwd())
+    if scope == "project":
+        # A file that can't be changed is an error before anything is written.
+        write_agent_rules(project_root, for_claude=runtimes["claude"], dry_run=True)
+    for runtime, path, root in chosen:
         entries = runtime.entries(scope, root, CALLER_VARIABLES)
         change, script = install_with_script(
             path,
@@ -71,8 +77,12 @@ def install_command(output: Output, /, user: bool, project: bool, dry_run: bool,
         findings += _notices(output, runtime, scope, path)
         findings += _too_old(output, runtime, path)
         findings += _twice(output, runtime, scope, root)
+    rules: list[FileChange] = []
+    if scope == "project":
+        rules = write_agent_rules(project_root, for_claude=runtimes["claude"], dry_run=dry_run)
+    data = {"changes": rows, "rules": _rules_rows(output, rules, "written into", dry_run), "dry_run": dry_run}
     findings += _about_settings(output)
-    return output.finish(ExitCode.PASS, {"changes": rows, "dry_run": dry_run}, findings)
+    return output.finish(ExitCode.PASS, data, findings)
 
 
 def _notices(output: Output, runtime: HookTarget, scope: Scope, path: Path) -> list[Finding]:
@@ -144,7 +154,27 @@ def uninstall_command(output: Output, /, user: bool, project: bool, dry_run: boo
         )
         rows.append(_print_change(output, change, "removed", runtime, dry_run))
         rows += _script_row(output, script, "removed", runtime, dry_run)
-    return output.finish(ExitCode.PASS, {"changes": rows, "dry_run": dry_run})
+    rules: list[FileChange] = []
+    root = find_root(Path.cwd())
+    if scope == "project" and not (dry_run or _has_project_hooks(root)):
+        rules = remove_agent_rules(root)
+    data = {"changes": rows, "rules": _rules_rows(output, rules, "removed from", dry_run), "dry_run": dry_run}
+    return output.finish(ExitCode.PASS, data)
+
+
+def _has_project_hooks(root: Path) -> bool:
+    """Whether the project has hooks of any runtime."""
+    files = (runtime.path("project", root, CALLER_VARIABLES) for runtime in HOOK_TARGETS.values())
+    return any(installed_hooks(path) for path in files)
+
+
+def _rules_rows(output: Output, changes: list[FileChange], done: str, dry_run: bool) -> list[dict[str, Any]]:
+    """The files with rules for agents; only those that change are mentioned."""
+    for change in changes:
+        if not change.nothing:
+            verb = f"would be {done}" if dry_run else done
+            output.say(f"Rules for agents: {verb} {change.path}", fg=None if dry_run else "green")
+    return [{"path": str(change.path), "changed": not change.nothing} for change in changes]
 
 
 @command.command("status")
