@@ -36,6 +36,8 @@ def show_gates(output: Output, evaluation: Evaluation, *, done: bool = False) ->
         output.say(f"  {mark} {gate.gate}{note}", fg=color, bold=True)
         for reason in gate.reasons:
             output.prose(f"      [{reason.code}] {reason.message}")
+            for line in reason.details:
+                output.say(f"        {line}", dim=True)
         if gate.next:
             output.say(f"      next: {gate.next}", dim=True)
     show_notes(output, evaluation.notes)
