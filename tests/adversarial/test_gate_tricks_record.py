@@ -293,7 +293,7 @@ TRICKS = [
           "a person signs off", signed_off_by_a_person, ALONE),
     Trick(18, "an agent signs off its own work", ("needs_human",), signed_off_by_an_agent,
           "a person signs off", signed_off_by_a_person, ALONE),
-    Trick(18, "the output changed after a person signed it off", ("criterion_stale",), signed_off_and_changed,
+    Trick(18, "the output changed after a person signed it off", ("needs_human",), signed_off_and_changed,
           "a person signs off", signed_off_by_a_person, ALONE),
     Trick(18, "an agent raises its own budget", ("budget_exceeded",), budget_raised_by_an_agent,
           "a person raises the budget", budget_raised_by_a_person, ALONE),

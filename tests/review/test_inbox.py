@@ -334,6 +334,5 @@ def test_every_answer_is_in_the_ledger_of_a_clone(court: Court, tmp_path: Path) 
     says(court, "answer", WORDS)
     court.commit()
     court.git(tmp_path, "clone", "-q", str(court.root), "clone")
-    context = TaskCompletionContext(session=Session(), filesystem=HostFilesystem(tmp_path / "clone"))
-    held = JobChecker(root=tmp_path / "clone").check(context)
-    assert WORDS in (held.feedback or ""), job.id
+    outcome = dispatch_call(BY_NAME["next_action"], {"job": job.id}, CallContext(tmp_path / "clone"))
+    assert WORDS in outcome.text
