@@ -117,7 +117,7 @@ def accepted_rules_edited(shop: Shop) -> Job:
     )
     accept_guidance(shop.workspace, "reports", mission, mission.store.read(), Approval(person_at_terminal()))
     text = mission.store.path.read_text()
-    assert text.count("the verdict is fail") == 2
+    assert text.count("the verdict is fail") == 3
     mission.store.path.write_text(text.replace("the verdict is fail", "the verdict is pass"))
     return job
 
