@@ -23,11 +23,12 @@ from donewhen.foundation.files import read_limited, read_regular, sweep_temporar
 from donewhen.foundation.locks import locked
 from donewhen.foundation.plain_text import join_limited
 from donewhen.foundation.size_limits import PLAN_FILE, SizeLimit
-from donewhen.jobs.ledger.ledger import Ledger
+from donewhen.jobs.ledger.entries import recorded_status
+from donewhen.jobs.ledger.ledger import Ledger, LedgerError
 from donewhen.jobs.plan.document import Document, parse_document, rewrite_fields
 from donewhen.jobs.plan.frontmatter import DocumentError, Value
 from donewhen.jobs.plan.ids import id_in
-from donewhen.jobs.plan.job import Job, Project, read_job, read_project
+from donewhen.jobs.plan.job import Job, Project, read_job, read_project, with_status
 
 PLAN = "plan.md"
 _MAX_LISTED = 5
@@ -89,6 +90,10 @@ class Workspace:
     def writable(self) -> bool:
         """Whether this process may write here; not on a read-only mount, for example."""
         return os.access(self.folder if self.folder.is_dir() else self.root, os.W_OK)
+
+    def is_parent_plan(self, path: Path) -> bool:
+        """Whether a plan file is that of the project or of a workstream, which the branches of all jobs share."""
+        return path == self.project_file or path.parent.parent == self.root / "workstreams"
 
     def settings(self) -> Settings:
         """The settings of this project."""
@@ -172,8 +177,13 @@ class Workspace:
         return job
 
     def project(self) -> Project:
-        """Read the project."""
-        return read_project(self.read(self.project_file), self.project_file, self.where(self.project_file))
+        """Read the project. Its status is in the ledger; the plan says one only if there is no record yet."""
+        project = read_project(self.read(self.project_file), self.project_file, self.where(self.project_file))
+        try:
+            recorded = recorded_status(self.ledger.read(project.id).entries)
+        except (OSError, LedgerError):
+            return project  # whoever reads the chain reports it
+        return project if recorded is None else with_status(project, recorded)
 
     def prepare(self) -> None:
         """Create ``.donewhen/`` if it does not exist."""
