@@ -130,9 +130,9 @@ def test_a_job_is_a_folder_with_everything_in_it(shop: Workspace) -> None:
     assert job.document.fields["updated_at"] == "2026-02-14T23:59:30Z"
 
 
-def test_git_keeps_the_folders_of_a_new_job(shop: Workspace) -> None:
+def test_git_gets_one_file_of_a_new_job(shop: Workspace) -> None:
     job = add_job(shop, "Log in")
-    assert all(list(path.iterdir()) for path in job.folder.iterdir() if path.is_dir())
+    assert [path for path in job.folder.rglob("*") if not path.is_dir()] == [job.path]
 
 
 @pytest.mark.parametrize("stakes", STAKES)

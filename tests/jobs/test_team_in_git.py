@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from donewhen.foundation.errors import UsageError
 from donewhen.jobs.audit.audit import audit_workspace
+from donewhen.jobs.board.survey import survey_jobs
+from donewhen.jobs.board.views import rebuild_views
 from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.agreement import approval_policy, project_agreement
 from donewhen.jobs.contract.decisions import Decision, decide
@@ -22,6 +25,7 @@ from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.promise import promise_of, verify_promise
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
+from donewhen.jobs.plan.generated_files import keep_out_of_git
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 from donewhen.jobs.record.history import history_of
@@ -49,7 +53,6 @@ class Team:
     def __init__(self, root: Path, git: Git) -> None:
         self.root, self.git = root, git
         create_project(root, "Shop", clock=_Day(14))
-        (root / ".gitignore").write_text("jobs/outputs/\njobs/logs/\n")
         self.commit("The project")
 
     def workspace(self, day: int = 14) -> Workspace:
@@ -283,3 +286,71 @@ def test_a_project_of_an_older_version_goes_on_in_two_branches_and_its_promises_
     assert written
     assert json.loads(written[0].read_bytes())["prev"] == old
     assert (team.problems(), team.holds(promises)) == ([], [True] * 3)
+
+
+def test_a_pull_request_shows_the_work_the_job_and_its_record(team: Team) -> None:
+    start_job(team.workspace(), team.add(15).id, BOT)
+    main = team.commit("A project in which another job is in progress")
+    team.switch("ada")
+    job = team.add(16)
+    output = team.root / "price.py"
+    job.path.write_text(job.path.read_text().replace("check: file outputs/primary.md", "check: file /price.py"))
+    job.path.write_text(job.path.read_text().replace("  - outputs/primary.md", "  - /price.py"))
+    _, proposal = agreement_proposals(team.workspace(16), [team.workspace().job(job.id)])
+    agree(team.workspace(16), proposal, ADA)
+    start_job(team.workspace(16), job.id, BOT)
+    output.write_text("PRICE = 2\n")
+    assert complete(team.workspace(16), job.id, BOT).done
+    # Both views were written, and the log of runs: nobody has to keep them.
+    assert (team.root / "jobs" / "outputs" / "dashboard.html").is_file()
+    team.commit("A price")
+    changed = team.git(team.root, "diff", "--name-only", main).split()
+    evidence = [name for name in changed if name.startswith(".donewhen/evidence/")]
+    shared = [name for name in changed if name.startswith(f".donewhen/ledger/{PROJECT}/")]
+    assert len(shared) <= 1, "the person agreed to the project again"
+    assert sorted({*changed} - {*evidence, *shared}) == [
+        f".donewhen/ledger/{job.id}.jsonl",
+        f"jobs/{job.path.parent.name}/plan.md",
+        "price.py",
+    ]
+
+
+def test_generated_files_are_ignored_also_in_a_clone_and_a_gitignore_of_ones_own_stays(team: Team) -> None:
+    team.add(15)
+    clone = team.root.parent / "clone"
+    team.commit("A job")
+    team.git(team.root, "clone", "-q", str(team.root), str(clone))
+    (clone / "jobs" / "outputs").mkdir()
+    (clone / "jobs" / "outputs" / ".gitignore").write_text("*\n")
+    workspace = find_workspace(clone, clock=_Day(16))
+    rebuild_views(workspace)
+    assert (clone / "jobs" / "outputs" / "dashboard.json").is_file()
+    assert (clone / "jobs" / "outputs" / ".gitignore").read_text() == "*\n"
+    assert team.git(clone, "status", "--porcelain") == ""
+
+
+def test_empty_folders_of_a_job_on_another_branch_are_no_job(team: Team) -> None:
+    team.switch("ada")
+    job = team.add(15)
+    (job.folder / "notes").mkdir(exist_ok=True)
+    team.commit("A job")
+    team.git(team.root, "switch", "-q", "main")
+    assert job.folder.is_dir()
+    assert not job.path.exists()
+    workspace = team.workspace()
+    assert [*workspace.places()] == []
+    assert (team.problems(), survey_jobs(workspace).problems) == ([], ())
+    with pytest.raises(UsageError, match="no job"):
+        workspace.job(job.id)
+    # A folder in which anything is left was a job, and its plan is missing.
+    (job.folder / "notes" / "a").symlink_to("nowhere")
+    assert [place.id for place in workspace.places()] == [job.id]
+    assert [problem.code for problem in survey_jobs(workspace).problems] == ["document"]
+
+
+def test_a_link_out_of_the_project_gets_no_gitignore(team: Team, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (team.root / "jobs" / "logs").symlink_to(elsewhere)
+    keep_out_of_git(team.workspace(), team.root / "jobs" / "logs")
+    assert [*elsewhere.iterdir()] == []

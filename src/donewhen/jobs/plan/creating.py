@@ -120,7 +120,7 @@ def _job_maker(workspace: Workspace, workstream: str | None) -> Iterator[Callabl
     jobs = (stream or workspace.root) / "jobs"
     jobs.mkdir(exist_ok=True)
     _remove_unfinished_folders(jobs)
-    taken = [place.id for place in workspace.places()]
+    taken = [name for _, name in workspace.names()]
     last = ""
 
     def make(new: NewJob) -> Path:
@@ -198,9 +198,6 @@ def _create_folder(parent: Path, name: str, plan: bytes, folders: Sequence[str])
     try:
         for folder in folders:
             (temporary / folder).mkdir()
-            if folder != "jobs":
-                # git does not keep empty folders.
-                (temporary / folder / ".gitkeep").touch()
         write_atomically(temporary / PLAN, plan)
         return temporary.rename(parent / name)
     except BaseException:

@@ -125,7 +125,7 @@ class Workspace:
         for folder, name in self.names():
             identifier = id_in(name)
             path = Path(f"{folder}/{name}/{PLAN}")
-            if identifier is not None or path.is_file():
+            if path.is_file() or (identifier is not None and not is_left_over(path.parent)):
                 yield JobPlace(identifier or name, path)
 
     def names(self) -> Iterator[tuple[Path, str]]:
@@ -247,7 +247,8 @@ class Workspace:
         if id_in(identifier) == identifier:
             # Thousands of folders: only those that begin with it are looked at.
             candidates = ((folder, name) for folder, name in self.names() if name.startswith(identifier))
-            return [place for place in _job_places(candidates) if place.id == identifier]
+            found = [place for place in _job_places(candidates) if place.id == identifier]
+            return [place for place in found if place.path.is_file() or not is_left_over(place.path.parent)]
         found = []
         for folder, name in self.names():
             if id_in(name) is None:
@@ -309,6 +310,15 @@ def _job_places(names: Iterable[tuple[Path, str]]) -> list[JobPlace]:
     return [
         JobPlace(identifier, folder / name / PLAN) for folder, name in names if (identifier := id_in(name)) is not None
     ]
+
+
+def is_left_over(folder: Path) -> bool:
+    """Whether a folder has nothing but empty folders: git leaves those of a job behind that is on another branch."""
+    return not any(names for _, _, names in os.walk(folder)) and not any(
+        os.path.islink(os.path.join(parent, name))  # noqa: PTH114, PTH118
+        for parent, names, _ in os.walk(folder)
+        for name in names
+    )
 
 
 def _single_match(name: str, places: list[JobPlace], workspace: Workspace) -> JobPlace:
