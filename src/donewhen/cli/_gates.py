@@ -27,6 +27,8 @@ def show_gates(output: Output, evaluation: Evaluation) -> None:
         output.say(f"  {mark} {gate.gate}{note}", fg=color, bold=True)
         for reason in gate.reasons:
             output.say(f"      [{reason.code}] {reason.message}")
+            for line in reason.details:
+                output.say(f"        {line}", dim=True)
         if gate.next:
             output.say(f"      next: {gate.next}", dim=True)
     show_notes(output, evaluation.notes)

@@ -50,6 +50,11 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         if was_done:
             output.say("  ! It was done. It is open again, and its promise is no longer valid.", fg="yellow")
             output.say(f"    If there is nothing more to do: donewhen complete {result.job.id}", dim=True)
+        if result.taken_over:
+            other = (
+                "another clone" if result.taken_over == "clone" else "the session of another agent, which still runs"
+            )
+            output.say(f"  ! It was in progress in {other}. You have taken it over, and that is recorded.", fg="yellow")
         for found in result.lessons:
             output.say(f"  lesson {found.lesson.id}: {one_line(found.lesson.recommendation, 120)}")
             output.say(f"    {'; '.join(found.reasons)}", dim=True)
@@ -69,6 +74,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         "started": result.started,
         "reopened": result.started and was_done,
         "status": result.job.status,
+        "taken_over": result.taken_over,
         "next": result.next,
         "overlapping": [asdict(overlap) for overlap in result.overlapping],
         "lessons": [{"id": lesson.lesson.id, "reasons": list(lesson.reasons)} for lesson in result.lessons],

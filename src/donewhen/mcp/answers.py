@@ -32,9 +32,11 @@ class ReasonView(Struct, frozen=True, omit_defaults=True):
     code: str
     message: str
     where: str | None = None
+    details: list[str] = []
+    """What the check said, in a few lines, and the command that shows all of it."""
 
     def line(self) -> str:
-        return f"[{self.code}] {self.message}"
+        return "\n".join((f"[{self.code}] {self.message}", *(f"  {detail}" for detail in self.details)))
 
 
 class GateView(Struct, frozen=True, omit_defaults=True):

@@ -35,7 +35,7 @@ _MAX_FILES = 50
 
 
 def reason_views(reasons: Iterable[GateReason]) -> list[ReasonView]:
-    return [ReasonView(reason.code.value, reason.message, reason.where) for reason in reasons]
+    return [ReasonView(reason.code.value, reason.message, reason.where, [*reason.details]) for reason in reasons]
 
 
 def gate_views(evaluation: Evaluation) -> list[GateView]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +47,15 @@ class OpenJobs:
 
 
 @dataclass(frozen=True)
+class OwnJobs:
+    """Jobs in progress: those of the one who asks, and those of others."""
+
+    own: tuple[str, ...]
+    others: Mapping[str, str]
+    """Each with ``clone`` or ``session``: what somebody else's it is."""
+
+
+@dataclass(frozen=True)
 class _ChainEnd:
     """What the last lines of a chain say. ``status`` is None if they don't say it."""
 
@@ -80,6 +89,23 @@ def find_open_jobs(workspace: Workspace, *, guarded: bool = True) -> OpenJobs:
     if problem:
         report_problem(problem)
     return OpenJobs(looked.names, seen.located(looked.missing), seen.kept.problem)
+
+
+def own_jobs(workspace: Workspace, names: Sequence[str], session: str = "") -> OwnJobs:
+    """Which of these jobs are one's own: all but those that another clone, or another agent that still runs, has
+    started. ``session`` is the id of the agent's session, if it is known."""
+    if not names:
+        return OwnJobs((), {})
+    from donewhen.jobs.record.workers import this_worker, whose, worker_on_record
+
+    me = this_worker(workspace.root, session)
+    others: dict[str, str] = {}
+    for name in names:
+        chain = workspace.ledger.read(name)
+        # What a broken chain says is not known.
+        if chain.whole and (other := whose(worker_on_record(chain.entries), me)):
+            others[name] = other
+    return OwnJobs(tuple(name for name in names if name not in others), others)
 
 
 def _look(workspace: Workspace, seen: Watch, project: str) -> _Looked:

@@ -25,6 +25,7 @@ from donewhen.jobs.evidence.commands import (
 )
 from donewhen.jobs.evidence.conditions import evidence_inputs, program_of, variables_of
 from donewhen.jobs.evidence.environment import environment_problems
+from donewhen.jobs.evidence.failure_details import failure_details
 from donewhen.jobs.evidence.failures import failure_text
 from donewhen.jobs.evidence.file_checks import file_state
 from donewhen.jobs.evidence.flaky_runs import flaky_text
@@ -75,6 +76,8 @@ class EvidenceStatus(NamedTuple):
     """How strong it has to be; None if any evidence will do."""
     accepted_by: str = ""
     """The person who accepted evidence that is weaker than needed."""
+    details: tuple[str, ...] = ()
+    """What a failed check said, in a few lines."""
 
     @property
     def is_met(self) -> bool:
@@ -91,6 +94,7 @@ def evidence_statuses(workspace: Workspace, job: Job) -> tuple[EvidenceStatus, .
     commands = any(requirement.check.kind == "run" for requirement in requirements)
     inputs = _current_inputs(workspace, job) if commands else Manifest({}, declared=True)
     statuses = [_check_status(workspace, job, requirement, entries, policy, inputs) for requirement in requirements]
+    statuses = [_with_details(workspace, status) for status in statuses]
     verified = [status for status in statuses if status.requirement.name == VERIFICATION]
     statuses = [
         _verification_status(status, verified) if status.requirement.check.kind == "verification" else status
@@ -510,7 +514,15 @@ def _verification_status(status: EvidenceStatus, verified: Sequence[EvidenceStat
     """Give a criterion without a check the worst state of the job's verification commands."""
     worst = min(verified, key=lambda command: _WORST.index(command.state))
     why = () if worst.state == "passed" else ("it depends on the job's verification",)
-    return status._replace(state=worst.state, why=why, code=worst.code)
+    return status._replace(state=worst.state, why=why, code=worst.code, details=worst.details)
+
+
+def _with_details(workspace: Workspace, status: EvidenceStatus) -> EvidenceStatus:
+    """Add what the check said, unless that is about other files than there are now."""
+    run = None if status.entry is None else status.entry.content
+    if status.state in ("passed", "stale") or not isinstance(run, CommandRun):
+        return status
+    return status._replace(details=failure_details(evidence_store(workspace), run))
 
 
 def _change_reasons(

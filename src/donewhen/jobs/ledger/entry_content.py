@@ -117,6 +117,23 @@ class Agreed(EntryContent, frozen=True, kw_only=True):
     that did not ask for it, and in agreements of projects."""
 
 
+class Worker(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who works on a job. Nothing in it is a path or a name of a machine; places are hashes."""
+
+    clone: str = ""
+    """The id of the clone; empty without git."""
+    places: list[str] = []
+    """Hashes of where the clone is."""
+    worktree: str = ""
+    """A hash of where the work tree is."""
+    runtime: str = ""
+    """The agent runtime that started donewhen; empty if none did."""
+    session: str = ""
+    """The id of the agent's session, as far as the runtime tells it. It decides nothing against its owner."""
+    process: str = ""
+    """Names the runtime's process: boot and namespace, process id, and when it started."""
+
+
 class Started(EntryContent, frozen=True, kw_only=True):
     """Work on a job was started, or a workstream or project is in progress because of ``job``."""
 
@@ -127,6 +144,10 @@ class Started(EntryContent, frozen=True, kw_only=True):
     commit: str | None = None
     lessons: dict[str, str] = {}
     job: str | None = None
+    worker: Worker | None = None
+    """Who started it; None in entries of versions that did not record it."""
+    taken_over: str = ""
+    """``clone`` or ``session`` if it was in progress in another one; empty if not."""
 
 
 class TestCounts(msgspec.Struct, frozen=True):

@@ -61,6 +61,8 @@ class GateReason(NamedTuple):
     code: GateCode
     message: str
     where: str | None = None
+    details: tuple[str, ...] = ()
+    """What the check said, in a few lines, and the command that shows all of it. They are shown, and not recorded."""
 
 
 class GateResult(NamedTuple):
