@@ -67,6 +67,7 @@ _EVENTS = {
     "queued": "Tickets were added to the queue for people.",
     "credited": "Each rule was left out, to measure its effect.",
     "epoch_ended": "An epoch has ended: accuracy in training and validation, changes, calls.",
+    "assessed": "The validation tickets under the guidance before and after the run, to decide about adoption.",
     "budget_hit": "A limit was reached.",
     "run_finished": "The run has ended; the hash of its final guidance.",
 }
@@ -111,6 +112,7 @@ _NOTES = {
     "more_false_releases": "Serious. More false releases than before.",
     "not_significant": "The difference between before and after is not significant.",
     "nothing_learned": "No change was accepted.",
+    "not_adopted": "Serious. What was learned is not better than nothing, or than the guidance before; it was kept apart.",
     "trial_off": "Serious. Changes were applied without a trial.",
     "idle_rules": "Without these rules, as many tickets or more would be judged correctly.",
     "label_noise": "Tickets in the queue whose label looks wrong.",
@@ -150,7 +152,7 @@ def learning_reasons_page() -> str:
         ),
         Section(
             "Results of trials",
-            "`reason` in `trials.jsonl`. A change is made with `better` and `no_worse`, and refused with the others.",
+            "`reason` in `trials.jsonl`. A change is made with `better`, `better_scores` and `no_worse`, and refused with the others.",
             TrialReason,
             _by_name(TRIED),
         ),

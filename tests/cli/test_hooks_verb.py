@@ -562,3 +562,25 @@ def without_privileges() -> list[str]:
     if setpriv is None:
         pytest.skip("runs as root, and setpriv is not here to drop its privileges")
     return [setpriv, "--bounding-set=-all", "--inh-caps=-all"]
+
+
+def test_install_writes_the_rules_for_agents_and_the_last_uninstall_removes_them(project: Path) -> None:
+    (project / "AGENTS.md").write_text("Be kind.\n")
+    assert hooks(project, "install", "--claude", "--dry-run").returncode == 0
+    assert not (project / "CLAUDE.md").exists()
+    assert hooks(project, "install", "--claude", "--codex").returncode == 0
+    assert "donewhen next" in (project / "AGENTS.md").read_text()
+    assert "donewhen next" in (project / "CLAUDE.md").read_text()
+    hooks(project, "uninstall", "--codex")
+    assert "donewhen next" in (project / "AGENTS.md").read_text()
+    hooks(project, "uninstall", "--claude")
+    assert (project / "AGENTS.md").read_text() == "Be kind.\n"
+    assert not (project / "CLAUDE.md").exists()
+
+
+def test_hooks_are_not_installed_if_the_rules_can_not_be_written(project: Path) -> None:
+    (project / "AGENTS.md").mkdir()
+    done = hooks(project, "install", "--codex")
+    assert done.returncode == 2
+    assert "AGENTS.md" in done.stderr
+    assert not (project / ".codex").exists()

@@ -214,7 +214,25 @@ def test_a_refusal_counts_and_is_projected_with_its_next_step(shop: Workspace, j
 def test_a_job_that_was_never_started_stays_planned_when_it_is_refused(shop: Workspace) -> None:
     job = made_job(shop, "Early")
     assert complete(shop, job.id, BOT).job.status == "planned"
-    assert fields(shop, job)["iteration"] == 1
+
+
+def test_completing_a_job_that_was_never_started_or_agreed_costs_no_iteration(shop: Workspace, job: Job) -> None:
+    proposed, early = add_job(shop, "Proposed", criteria=[SAYS_YES]), made_job(shop, "Early")
+    for each, code in ((proposed, "not_agreed_yet"), (early, "not_started")):
+        for _ in range(each.max_iterations + 2):
+            result = complete(shop, each.id, BOT)
+            assert code in codes(result)
+            assert (result.done, result.job.iteration, result.job.status) == (False, 0, "planned")
+    # The same refusal of a job that was started counts.
+    assert complete(shop, job.id, BOT).job.iteration == 1
+
+
+def test_loosening_what_was_agreed_still_costs_an_iteration(shop: Workspace, job: Job) -> None:
+    put_out(job)
+    typed(shop, job.path, reward_target=1)
+    result = complete(shop, job.id, BOT)
+    assert "agreement_voided" in codes(result)
+    assert result.job.iteration == 1
 
 
 def test_the_budget_is_spent_by_the_try_that_exceeds_it(shop: Workspace, job: Job) -> None:

@@ -140,7 +140,7 @@ def respond_to_event(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapp
     try:
         return within(COUNTING, _decided, request, result, settings, dialect, work, what="counting the attempts")
     except DeadlineError:
-        return _answer(request, _uncounted(result, request), dialect)
+        return _answer(request, _uncounted(request, result, settings, dialect), dialect)
 
 
 def _without_checks(request: HookRequest, settings: Settings, dialect: Dialect) -> Answer:
@@ -239,6 +239,8 @@ def check_request(
         tentative_output=request.output,
         filesystem=HostFilesystem(settings.root),
         stop_reason=request.stop_reason,
+        # A sub-agent works for its session.
+        session_id=request.session_id.partition(":")[0],
     )
     return run_check(checker_for(guard, str(settings.source), _table(request.kind)), context, timeout=timeout)
 
@@ -315,7 +317,7 @@ def _decided(
                 if request.kind not in _WITH_TURNS or request.turn_may_repeat:
                     record.state = GuardState()
     except OSError:
-        decision = _uncounted(result, request)
+        decision = _uncounted(request, result, settings, dialect)
     return _answer(request, decision, dialect)
 
 
@@ -337,9 +339,16 @@ def put_on_record(root: Path, why: str) -> None:
         record_unverified_stop(root, why)
 
 
-def _uncounted(result: TaskCompletionResult, request: HookRequest) -> StopDecision:
-    """Decide without stored state: hold the agent back once, not forever."""
+def _uncounted(
+    request: HookRequest, result: TaskCompletionResult, settings: Settings, dialect: Dialect
+) -> StopDecision:
+    """Decide without stored state: hold the agent back once, not forever. Letting it go is on record all the same."""
     from donewhen.completion.stop_decision import GuardPolicy, GuardState, decide_stop
 
     earlier = GuardState(1, 1, 1) if request.retried else GuardState()
-    return decide_stop(result, earlier, GuardPolicy(max_attempts=1))[0]
+    decision = decide_stop(result, earlier, GuardPolicy(max_attempts=1))[0]
+    if decision.allow and decision.report.status != "verified":
+        with suppress(OSError, DeadlineError):
+            own = attempts_of(request, settings, dialect, request.kind)
+            within(READING, own.record_without_state, decision.report, what="recording the stop")
+    return decision

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from donewhen.adapters.agent_rules import remove_agent_rules, write_agent_rules
 from donewhen.adapters.hook_files import (
     FileChange,
     install_with_script,
@@ -17,7 +18,7 @@ from donewhen.adapters.hook_files import (
 )
 from donewhen.adapters.hook_targets import HOOK_TARGETS, HookTarget, Scope
 from donewhen.adapters.stop_attempts import folder_elsewhere
-from donewhen.adapters.stop_record import RECORD, UnverifiedEnd, unverified_ends
+from donewhen.adapters.stop_record import RECORD, UnverifiedEnd, ends_by_record
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Finding, Output
 from donewhen.config import CONFIG_FILE, find_root, load
@@ -55,7 +56,12 @@ def install_command(output: Output, /, user: bool, project: bool, dry_run: bool,
     scope = _scope(user, project)
     findings: list[Finding] = []
     rows: list[dict[str, Any]] = []
-    for runtime, path, root in _chosen(runtimes, scope):
+    chosen = [*_chosen(runtimes, scope)]
+    project_root = find_root(Path.cwd())
+    if scope == "project":
+        # A file that can't be changed is an error before anything is written.
+        write_agent_rules(project_root, for_claude=runtimes["claude"], dry_run=True)
+    for runtime, path, root in chosen:
         entries = runtime.entries(scope, root, CALLER_VARIABLES)
         change, script = install_with_script(
             path,
@@ -71,8 +77,12 @@ def install_command(output: Output, /, user: bool, project: bool, dry_run: bool,
         findings += _notices(output, runtime, scope, path)
         findings += _too_old(output, runtime, path)
         findings += _twice(output, runtime, scope, root)
+    rules: list[FileChange] = []
+    if scope == "project":
+        rules = write_agent_rules(project_root, for_claude=runtimes["claude"], dry_run=dry_run)
+    data = {"changes": rows, "rules": _rules_rows(output, rules, "written into", dry_run), "dry_run": dry_run}
     findings += _about_settings(output)
-    return output.finish(ExitCode.PASS, {"changes": rows, "dry_run": dry_run}, findings)
+    return output.finish(ExitCode.PASS, data, findings)
 
 
 def _notices(output: Output, runtime: HookTarget, scope: Scope, path: Path) -> list[Finding]:
@@ -144,7 +154,27 @@ def uninstall_command(output: Output, /, user: bool, project: bool, dry_run: boo
         )
         rows.append(_print_change(output, change, "removed", runtime, dry_run))
         rows += _script_row(output, script, "removed", runtime, dry_run)
-    return output.finish(ExitCode.PASS, {"changes": rows, "dry_run": dry_run})
+    rules: list[FileChange] = []
+    root = find_root(Path.cwd())
+    if scope == "project" and not (dry_run or _has_project_hooks(root)):
+        rules = remove_agent_rules(root)
+    data = {"changes": rows, "rules": _rules_rows(output, rules, "removed from", dry_run), "dry_run": dry_run}
+    return output.finish(ExitCode.PASS, data)
+
+
+def _has_project_hooks(root: Path) -> bool:
+    """Whether the project has hooks of any runtime."""
+    files = (runtime.path("project", root, CALLER_VARIABLES) for runtime in HOOK_TARGETS.values())
+    return any(installed_hooks(path) for path in files)
+
+
+def _rules_rows(output: Output, changes: list[FileChange], done: str, dry_run: bool) -> list[dict[str, Any]]:
+    """The files with rules for agents; only those that change are mentioned."""
+    for change in changes:
+        if not change.nothing:
+            verb = f"would be {done}" if dry_run else done
+            output.say(f"Rules for agents: {verb} {change.path}", fg=None if dry_run else "green")
+    return [{"path": str(change.path), "changed": not change.nothing} for change in changes]
 
 
 @command.command("status")
@@ -167,16 +197,13 @@ def status_command(output: Output) -> ExitCode:
                 findings.append(problem)
                 output.say(f"  {problem.message}")
                 output.say(f"  next: {problem.next}", dim=True)
-    ends = {folder: unverified_ends(folder) for folder in (root / FOLDER / "state", folder_elsewhere(root))}
-    for folder, unverified in ends.items():
-        if unverified:
-            _print_unverified(output, folder, unverified)
+    ends = ends_by_record(root, root / FOLDER / "state" / RECORD, folder_elsewhere(root) / RECORD)
+    for record, unverified in ends.items():
+        _print_unverified(output, record, unverified)
     data = {
         "hooks": rows,
         "unverified_stops": sum(map(len, ends.values())),
-        "unverified": [
-            {"file": str(folder / RECORD), **end._asdict()} for folder in ends for end in ends[folder][-_LISTED:]
-        ],
+        "unverified": [{"file": str(record), **end._asdict()} for record in ends for end in ends[record][-_LISTED:]],
     }
     unreadable = any(row["state"] == "unreadable" for row in rows)
     return output.finish(ExitCode.USAGE if unreadable else ExitCode.PASS, data, findings)
@@ -199,8 +226,8 @@ def _state(runtime: HookTarget, scope: Scope, root: Path, path: Path) -> tuple[s
     return "outdated", Finding("hooks_outdated", message, where=str(path), next=renew)
 
 
-def _print_unverified(output: Output, folder: Path, ends: list[UnverifiedEnd]) -> None:
-    output.say(f"{len(ends)} stop(s) or session(s) ended unverified; see {folder / RECORD}", fg="yellow")
+def _print_unverified(output: Output, record: Path, ends: list[UnverifiedEnd]) -> None:
+    output.say(f"{len(ends)} stop(s) or session(s) ended unverified; see {record}", fg="yellow")
     if len(ends) > _SHOWN:
         output.say(f"  the last {_SHOWN}:")
     for end in ends[-_SHOWN:]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._gates import show_notes, show_state, state_data
+from donewhen.cli._gates import show_notes, show_state, show_words_of_people, state_data
 from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.cli._probes import probes_data, probes_of_entry, show_probes
@@ -16,7 +16,8 @@ from donewhen.foundation.errors import ExitCode
 from donewhen.foundation.plain_text import plain_text
 from donewhen.jobs.board.job_state import agreement_step
 from donewhen.jobs.contract.agreeing import agreement_proposals
-from donewhen.jobs.evidence.store import evidence_store
+from donewhen.jobs.evidence.failure_details import output_of
+from donewhen.jobs.evidence.store import EvidenceStore, evidence_store
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, State, asserted_evidence
 from donewhen.jobs.gates.job_view import JobView, view_job
 from donewhen.jobs.gates.shown_strength import strength_data, strength_line, strength_sentences
@@ -58,10 +59,11 @@ _BESIDE_CHECKS = frozenset(
 
 @click.command()
 @click.argument("job")
+@click.option("--output", "whole", is_flag=True, help="Also print the whole output of each check that has not passed.")
 @project_option
 @common_options
 @click.pass_obj
-def command(output: Output, job: str, project: Path | None) -> ExitCode:
+def command(output: Output, job: str, whole: bool, project: Path | None) -> ExitCode:
     """Explain the evidence of JOB: passed, stale (with the changed input) or missing. Nothing is run.
 
     Also print its state and the next step. Exit status 0 if the job is agreed and all of its evidence has passed and
@@ -86,12 +88,19 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     probes = {row.requirement: probes_of_entry(store, entries, row.entry) for row in rows if row.state == "passed"}
     for row in rows:
         _tell(output, row)
+        if whole:
+            _show_output(output, store, row)
+        else:
+            for line in row.details:
+                output.say(f"        {line}", dim=True)
         show_probes(output, probes.get(row.requirement), "      ")
         if row.state != "passed":
             why = f": {'; '.join(row.why)}" if row.why else ""
             findings.append(
                 Finding(_CODES[row.state], f"{row.requirement.name} is {row.state}{why}.", None, _next(found.id, row))
             )
+    if not whole and any(row.details for row in rows):
+        output.say(f"  all of it: donewhen why {found.id} --output", dim=True)
     notes = asserted_evidence(workspace, found)
     for path in notes:
         output.say(f"  ? {path}  asserted: a file that no check verifies", dim=True)
@@ -105,6 +114,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
             )
         )
         output.say("  The job has no requirements, so it can't be verified.", fg="red")
+    show_words_of_people(output, view.words_of_people)
     show_state(output, view.state)
     if view.next == f"donewhen why {found.id}":
         output.say(f"Resolve what is listed above, then: donewhen complete {found.id}")
@@ -121,6 +131,8 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
                 "state": row.state,
                 "why": list(row.why),
                 "entry": row.entry.hash if row.entry else None,
+                "details": list(row.details),
+                **({"output": _output_of(store, row)} if whole else {}),
                 **probes_data(probes.get(row.requirement)),
                 **_controls(row),
                 **strength_data(row),
@@ -129,6 +141,7 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         ],
         "asserted": list(notes),
         "notes": list(view.notes),
+        "from_people": list(view.words_of_people),
     }
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
 
@@ -158,6 +171,17 @@ def _tell(output: Output, row: EvidenceStatus) -> None:
         output.say(f"      {strength_line(row)}", fg=_COLORS[row.strength.level])
         for sentence in strength_sentences(row):
             output.say(f"        {plain_text(sentence)}", dim=True)
+
+
+def _output_of(store: EvidenceStore, row: EvidenceStatus) -> str:
+    """The whole output of a check that has not passed; empty if there is none."""
+    run = None if row.entry is None else row.entry.content
+    return output_of(store, run) if isinstance(run, CommandRun) and row.state != "passed" else ""
+
+
+def _show_output(output: Output, store: EvidenceStore, row: EvidenceStatus) -> None:
+    for line in _output_of(store, row).splitlines():
+        output.say(f"        {line}")
 
 
 def _controls(row: EvidenceStatus) -> dict[str, object]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
 
 if TYPE_CHECKING:
+    from donewhen.jobs.gates.job_view import JobView
     from donewhen.jobs.plan.job import Job
     from donewhen.jobs.plan.workspace import Workspace
     from donewhen.jobs.record.head_watch import GoneBack
@@ -38,10 +39,10 @@ class JobChecker:
         from donewhen.foundation.deadline import within
 
         # Nothing here takes long, but any of the files may be on a mount that hangs.
-        return within(READING, self._check, self._root(context), what="reading the jobs")
+        return within(READING, self._check, self._root(context), context.session_id, what="reading the jobs")
 
-    def _check(self, root: Path) -> TaskCompletionResult:
-        from donewhen.jobs.board.open_jobs import find_open_jobs
+    def _check(self, root: Path, session: str) -> TaskCompletionResult:
+        from donewhen.jobs.board.open_jobs import find_open_jobs, own_jobs
         from donewhen.jobs.plan.workspace import WorkspaceError, find_workspace
 
         try:
@@ -61,14 +62,15 @@ class JobChecker:
         held = _held_for_record(found.gone_back, found.problem)
         if held is not None:
             return held
-        names = found.names
-        if not names:
+        jobs = own_jobs(workspace, found.names, session)
+        if not jobs.own:
             if self.require_job:
                 return TaskCompletionResult.incomplete(
                     "No job is in progress. Start one: donewhen ready", code=ReasonCode.NO_JOB
                 )
-            return TaskCompletionResult.ok(f"No job is in progress.{_on_other_branches(found.gone_back)}")
-        return _resting(workspace, (_job_in_progress(workspace, name) for name in names))
+            elsewhere = _of_others(jobs.others) or _on_other_branches(found.gone_back)
+            return TaskCompletionResult.ok(f"No job is in progress.{elsewhere}")
+        return _resting(workspace, (_job_in_progress(workspace, name) for name in jobs.own))
 
     def _check_named(self, workspace: Workspace) -> TaskCompletionResult:
         from donewhen.jobs.record.gone_back import chains_gone_back
@@ -100,6 +102,7 @@ def _resting(workspace: Workspace, jobs: Iterable[Job]) -> TaskCompletionResult:
 def _resting_state(workspace: Workspace, job: Job) -> TaskCompletionResult | str:
     """Return why this job does not hold the agent back, or an incomplete result that says what is missing."""
     from donewhen.jobs.gates.job_view import view_job
+    from donewhen.jobs.record.words_of_people import sentences
 
     view = view_job(workspace, job)
     match view.rest:
@@ -117,11 +120,22 @@ def _resting_state(workspace: Workspace, job: Job) -> TaskCompletionResult | str
     message = "it has not been completed yet." if view.reason is None else view.reason.message
     complete = f"donewhen complete {job.id}"
     then = "" if view.next == complete else f" Then run: {complete}"
+    said = "".join(f" {words}" for words in sentences(view.words_of_people))
     return TaskCompletionResult.incomplete(
-        f"{job.id} is not done: {message} State: {about}. Next: {view.next}.{then} "
-        f"(or, if you can't go on: donewhen block {job.id} --reason …, donewhen ask {job.id} --question …).",
+        f"{job.id} is not done: {message}{said} State: {about}. Next: {view.next}.{then} "
+        f"(or, if you can't go on: donewhen block {job.id} --reason …, donewhen ask {job.id} --question …)."
+        f"{_what_checks_said(view)}",
         code=ReasonCode.JOB_NOT_DONE,
     )
+
+
+def _what_checks_said(view: JobView) -> str:
+    """What the failed checks said, below the reason that the state is about."""
+    lines: list[str] = []
+    for reason in view.reasons:
+        if reason.details:
+            lines += [reason.message, *(f"  {line}" for line in reason.details)]
+    return "".join(f"\n{line}" for line in lines)
 
 
 def _job_in_progress(workspace: Workspace, name: str) -> Job:
@@ -180,6 +194,12 @@ def _held_for_record(gone: Sequence[GoneBack], problem: str) -> TaskCompletionRe
     return TaskCompletionResult.incomplete(
         f"{summary(holding)} Next: {holding[0].next_step}", code=ReasonCode.RECORD_GONE_BACK
     )
+
+
+def _of_others(others: Mapping[str, str]) -> str:
+    """The jobs in progress that are somebody else's."""
+    where = {"clone": "in another clone", "session": "in the session of another agent"}
+    return "".join(f" {name} is in progress {where[other]}." for name, other in others.items())
 
 
 def _on_other_branches(gone: Sequence[GoneBack]) -> str:

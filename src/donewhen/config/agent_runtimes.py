@@ -18,6 +18,8 @@ class AgentRuntime(NamedTuple):
     """The names of its programs, to detect it among the ancestor processes."""
     variables: tuple[str, ...]
     """Environment variables that it sets for its agents' commands; any of them identifies it."""
+    session_variable: str = ""
+    """The one of them that has the id of the session."""
     project_folder: str = ""
     hook_file: str = ""
     """The shared file in ``project_folder`` that contains the hooks; empty if the runtime has none."""
@@ -72,6 +74,7 @@ AGENT_RUNTIMES = (
         "Codex",
         programs=("codex",),
         variables=("CODEX_SANDBOX", "CODEX_THREAD_ID"),
+        session_variable="CODEX_THREAD_ID",
         project_folder=".codex",
         hook_file="hooks.json",
         home_variable="CODEX_HOME",

@@ -39,13 +39,13 @@ def checked_out(folder: Path) -> CheckedOut:
     top = repository_root(folder)
     if top is None:
         return CheckedOut(Path(os.path.realpath(folder)), WITHOUT_GIT, "")
-    place = _git_folder(top)
+    place = git_folder(top)
     if place is None:
         return CheckedOut(top, DETACHED, "")
     return CheckedOut(top, _branch(top, place), _beginning(place))
 
 
-def _git_folder(top: Path) -> Path | None:
+def git_folder(top: Path) -> Path | None:
     """The git folder of a work tree, which may be linked to a repository elsewhere."""
     entry = top / ".git"
     if entry.is_dir():

@@ -18,8 +18,11 @@ from donewhen.jobs.plan.job import Status
 Term = str | int | bool | list[str] | dict[str, str]
 
 
-class ToolAnswer(Struct, frozen=True):
+class ToolAnswer(Struct, frozen=True, kw_only=True):
     """The base of all answers."""
+
+    from_people: list[str] = []
+    """What people have said about the job, or have answered about open jobs. Follow it."""
 
     def short(self) -> str:
         """Return the answer as a few lines of text."""
@@ -32,9 +35,11 @@ class ReasonView(Struct, frozen=True, omit_defaults=True):
     code: str
     message: str
     where: str | None = None
+    details: list[str] = []
+    """What the check said, in a few lines, and the command that shows all of it."""
 
     def line(self) -> str:
-        return f"[{self.code}] {self.message}"
+        return "\n".join((f"[{self.code}] {self.message}", *(f"  {detail}" for detail in self.details)))
 
 
 class GateView(Struct, frozen=True, omit_defaults=True):

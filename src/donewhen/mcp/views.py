@@ -35,7 +35,7 @@ _MAX_FILES = 50
 
 
 def reason_views(reasons: Iterable[GateReason]) -> list[ReasonView]:
-    return [ReasonView(reason.code.value, reason.message, reason.where) for reason in reasons]
+    return [ReasonView(reason.code.value, reason.message, reason.where, [*reason.details]) for reason in reasons]
 
 
 def gate_views(evaluation: Evaluation) -> list[GateView]:
@@ -59,7 +59,7 @@ def contract_view(proposal: AgreementProposal) -> ContractView:
             for change in agreement.changes
         ],
         agreed_at=seal.entry.at if seal else None,
-        agreed_by=f"{seal.entry.by.name} ({seal.entry.by.kind})" if seal else None,
+        agreed_by=f"{seal.entry.who} ({seal.entry.by.kind})" if seal else None,
     )
 
 

@@ -64,6 +64,8 @@ class TaskCompletionContext:
     filesystem: Filesystem | None = None
     adapter: ProviderAdapter | None = None
     stop_reason: str | None = None
+    session_id: str = ""
+    """The agent runtime's own id of the session, if it is known."""
 
 
 @runtime_checkable

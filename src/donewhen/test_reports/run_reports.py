@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from donewhen.foundation.plain_text import one_line
@@ -28,6 +29,8 @@ class RunReport(NamedTuple):
     formats: tuple[str, ...]
     outcomes: Mapping[str, Outcome]
     coverage: float | None = None
+    messages: Mapping[str, str] = MappingProxyType({})
+    """What failed tests say, as far as the reports have it: one line each."""
 
     def count(self, *outcomes: Outcome) -> int:
         return sum(outcome in outcomes for outcome in self.outcomes.values())
@@ -64,6 +67,7 @@ def read_reports(folder: Path) -> RunReport | None:
     """
     formats: list[str] = []
     outcomes: dict[str, Outcome] = {}
+    messages: dict[str, str] = {}
     coverage: float | None = None
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not path.is_file() or path.suffix not in (".xml", ".json"):
@@ -76,15 +80,17 @@ def read_reports(folder: Path) -> RunReport | None:
                 coverage = _cobertura_coverage(content)
             elif root in ("testsuites", "testsuite", None):
                 formats.append("junit")
-                for name, outcome in read_junit([content]).outcomes.items():
+                suite = read_junit([content])
+                for name, outcome in suite.outcomes.items():
                     _add(outcomes, name, outcome)
+                messages |= suite.messages
         elif (data := _json(content, path)) is not None and "tests" in data:
             formats.append("pytest-json")
-            _add_pytest(outcomes, data)
+            _add_pytest(outcomes, messages, data)
         elif data is not None and "totals" in data:
             formats.append("coverage")
             coverage = _json_coverage(data)
-    return RunReport(tuple(sorted(set(formats))), outcomes, coverage) if formats else None
+    return RunReport(tuple(sorted(set(formats))), outcomes, coverage, messages) if formats else None
 
 
 def _json(content: bytes, path: Path) -> dict[str, Any] | None:
@@ -95,13 +101,25 @@ def _json(content: bytes, path: Path) -> dict[str, Any] | None:
     return data if isinstance(data, dict) else None
 
 
-def _add_pytest(outcomes: dict[str, Outcome], data: dict[str, Any]) -> None:
+def _add_pytest(outcomes: dict[str, Outcome], messages: dict[str, str], data: dict[str, Any]) -> None:
     tests = data["tests"]
     try:
         for test in tests:
-            _add(outcomes, one_line(str(test["nodeid"]), 1000), _OUTCOMES[test["outcome"]])
+            name = one_line(str(test["nodeid"]), 1000)
+            _add(outcomes, name, _OUTCOMES[test["outcome"]])
+            if message := _crash_message(test):
+                messages.setdefault(name, message)
     except (KeyError, TypeError) as error:
         raise ReportError(f"pytest's JSON report has a test without its id or outcome: {error}.") from error
+
+
+def _crash_message(test: dict[str, Any]) -> str:
+    """What a test of pytest's JSON report says about its failure; empty if it does not."""
+    for phase in ("call", "setup", "teardown"):
+        crash = part.get("crash") if isinstance(part := test.get(phase), dict) else None
+        if isinstance(crash, dict) and isinstance(message := crash.get("message"), str):
+            return one_line(message)
+    return ""
 
 
 def _add(outcomes: dict[str, Outcome], name: str, outcome: Outcome) -> None:

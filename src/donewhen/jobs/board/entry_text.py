@@ -62,7 +62,8 @@ def entry_text(entry: Entry) -> str:
             given = len(start.lessons)
             lessons = f", with {given} lesson(s) from earlier jobs" if given else ""
             commit = f" at commit {start.commit[:10]}" if start.commit else ""
-            return f"work started{commit}{lessons}"
+            taken = f", taken over from another {start.taken_over}" if start.taken_over else ""
+            return one_line(f"work started{commit}{lessons}{taken}")
         case LessonNote() as note:
             answer = f": {note.said}" if note.said else ""
             return one_line(f"{note.lesson} {note.how.replace('_', ' ')}{answer}")

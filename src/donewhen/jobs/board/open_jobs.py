@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +18,9 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.files import read_regular
 from donewhen.foundation.size_limits import PLAN_FILE
 from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.ledger.entries import CHAIN_NAME, parse_entry
+from donewhen.jobs.ledger.entries import parse_entry
 from donewhen.jobs.ledger.head_marks import Mark
-from donewhen.jobs.ledger.ledger import irregular_chain, open_chain
+from donewhen.jobs.ledger.ledger import chain_of, irregular_chain, open_chain
 from donewhen.jobs.plan.ids import id_in, is_parent
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.gone_back import end_of, report_problem
@@ -44,6 +44,15 @@ class OpenJobs:
     gone_back: tuple[GoneBack, ...] = ()
     problem: str = ""
     """Why the marks can't be used; empty if they can."""
+
+
+@dataclass(frozen=True)
+class OwnJobs:
+    """Jobs in progress: those of the one who asks, and those of others."""
+
+    own: tuple[str, ...]
+    others: Mapping[str, str]
+    """Each with ``clone`` or ``session``: what somebody else's it is."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,23 @@ def find_open_jobs(workspace: Workspace, *, guarded: bool = True) -> OpenJobs:
     return OpenJobs(looked.names, seen.located(looked.missing), seen.kept.problem)
 
 
+def own_jobs(workspace: Workspace, names: Sequence[str], session: str = "") -> OwnJobs:
+    """Which of these jobs are one's own: all but those that another clone, or another agent that still runs, has
+    started. ``session`` is the id of the agent's session, if it is known."""
+    if not names:
+        return OwnJobs((), {})
+    from donewhen.jobs.record.workers import this_worker, whose, worker_on_record
+
+    me = this_worker(workspace.root, session)
+    others: dict[str, str] = {}
+    for name in names:
+        chain = workspace.ledger.read(name)
+        # What a broken chain says is not known.
+        if chain.whole and (other := whose(worker_on_record(chain.entries), me)):
+            others[name] = other
+    return OwnJobs(tuple(name for name in names if name not in others), others)
+
+
 def _look(workspace: Workspace, seen: Watch, project: str) -> _Looked:
     names: list[str] = []
     missing: dict[str, tuple[tuple[Mark, ...], int]] = {}
@@ -92,7 +118,8 @@ def _look(workspace: Workspace, seen: Watch, project: str) -> _Looked:
     for name in sorted({*chains, *seen.chains()}):
         marks = seen.marks(name)
         parent = is_parent(name, project)
-        end = None if parent or name not in chains else _read_end(chains[name])
+        path = None if parent else chains.get(name)
+        end = None if path is None else _read_end(path)
         status = "" if end is None else end.status
         if end is None or status is None or [*marks] != [Mark(seen.branch, end.seq, end.hash, status)]:
             chain = workspace.ledger.read_settled(name)
@@ -118,16 +145,21 @@ def _look(workspace: Workspace, seen: Watch, project: str) -> _Looked:
     return _Looked(tuple(names), missing, grown)
 
 
-def _chain_files(folder: Path) -> dict[str, str]:
-    """The chains with their files. Raise LedgerError if one is no regular file."""
-    found: dict[str, str] = {}
+def _chain_files(folder: Path) -> dict[str, str | None]:
+    """The chains with their files; None for those with a file for each entry. Raise LedgerError if one is no regular
+    file."""
+    found: dict[str, str | None] = {}
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
-            name, _, suffix = entry.name.rpartition(".")
-            if suffix == "jsonl" and CHAIN_NAME.fullmatch(name):
-                if not entry.is_file(follow_symlinks=False):
-                    raise irregular_chain(Path(entry.path))
-                found[name] = entry.path
+            name = chain_of(entry)
+            if name is None:
+                continue
+            if entry.name == name:
+                found[name] = None
+            elif not entry.is_file(follow_symlinks=False):
+                raise irregular_chain(Path(entry.path))
+            else:
+                found.setdefault(name, entry.path)
     return found
 
 
@@ -159,7 +191,7 @@ def _read_end(path: str) -> _ChainEnd | None:
     return _ChainEnd(last.seq, last.hash, str(adopted_fields(follower.content.adopted).get("status", "planned")))
 
 
-def _claimed_in_plans(workspace: Workspace, chains: Mapping[str, str]) -> list[str]:
+def _claimed_in_plans(workspace: Workspace, chains: Container[str]) -> list[str]:
     """The jobs without a chain whose plans say that they are in progress."""
     names = []
     for folder, name in workspace.names():

@@ -8,6 +8,7 @@ import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -39,7 +40,7 @@ from donewhen.jobs.evidence.room_runs import CheckedRun, run_in_rooms
 from donewhen.jobs.evidence.room_session import RoomSession, room_session
 from donewhen.jobs.evidence.store import EvidenceStore
 from donewhen.jobs.evidence.store import evidence_store as evidence_store
-from donewhen.jobs.evidence.test_ids import stored_outcomes
+from donewhen.jobs.evidence.test_ids import stored_outcomes, stored_test_id
 from donewhen.jobs.evidence.test_report import ReportedRun, run_with_report
 from donewhen.jobs.evidence.test_report import reports_tests as reports_tests
 from donewhen.jobs.evidence.trusted_runs import recorded_controls, untrusted_text
@@ -57,6 +58,7 @@ from donewhen.jobs.room.basis import basis_of
 from donewhen.test_reports.run_reports import RunReport
 
 _MAX_CHANGED_FILES = 50
+_MAX_MESSAGES = 20
 # Anchored at the start of a line; otherwise matching a long line would take quadratic time.
 _CUT = re.compile(r"^[^\n]*+\n\[… \d+ bytes left out …\]\n[^\n]*", re.MULTILINE)
 _KEY_REST = re.compile(r"(left out …\]\n)(?:(?!-----BEGIN )[\s\S])*?-----END [A-Z ]*PRIVATE KEY-----")
@@ -230,7 +232,7 @@ def _record(
         ending=result.ending,
         exit_code=result.exit_code,
         output=store.put(output.encode("utf-8", "replace")),
-        report=None if report is None else _recorded_report(report, store),
+        report=None if report is None else _recorded_report(report, store, before.surroundings.variables),
         report_problem=None if problem is None else redact_secrets(problem),
     )
     data: dict[str, Any] = {
@@ -333,9 +335,11 @@ def _command_text(argv: Sequence[str]) -> str:
     return text
 
 
-def _recorded_report(report: RunReport, store: EvidenceStore) -> RecordedReport:
+def _recorded_report(report: RunReport, store: EvidenceStore, environment: Mapping[str, str]) -> RecordedReport:
     outcomes = store.put_json(stored_outcomes(report.outcomes))
-    return msgspec.convert({**report.summary(), "outcomes": outcomes}, RecordedReport)
+    kept = islice(report.messages.items(), _MAX_MESSAGES)
+    failures = {stored_test_id(name): _safe_output(message, environment) for name, message in kept}
+    return msgspec.convert({**report.summary(), "outcomes": outcomes, "failures": failures}, RecordedReport)
 
 
 def _without_home(path: Path) -> str:

@@ -45,7 +45,7 @@ class InputList(msgspec.Struct, frozen=True, kw_only=True):
     declared: bool = False
 
 
-class RecordedReport(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The numbers of a test report, and the name of the outcomes. A report of coverage alone counts no tests."""
 
     formats: tuple[str, ...] = ()
@@ -54,6 +54,8 @@ class RecordedReport(msgspec.Struct, frozen=True, kw_only=True):
     skipped: int | UnsetType = UNSET
     coverage: int | float | UnsetType = UNSET
     outcomes: str = ""
+    failures: dict[str, str] = {}
+    """What the first failed tests say, one line each. Empty in records of versions that did not keep it."""
 
 
 class CommandRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag=RECORD):

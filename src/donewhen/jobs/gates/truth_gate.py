@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from donewhen.foundation.plain_text import join_limited, one_line
 from donewhen.jobs.board.job_state import step_for
+from donewhen.jobs.evidence.failure_details import listed_tests
 from donewhen.jobs.evidence.requirements import VERIFICATION
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, State
 from donewhen.jobs.gates.facts import Facts
@@ -32,7 +33,15 @@ def truth_gate(facts: Facts) -> GateResult:
     reasons += _test_suite_reasons(facts)
     for name in facts.job.truth_checks:
         reasons += [reason for reason in _CHECKS[name](facts) if reason not in reasons]
-    return GateResult("truth", tuple(reasons), _next(facts, reasons))
+    return GateResult("truth", tuple(_detailed_once(reasons)), _next(facts, reasons))
+
+
+def _detailed_once(reasons: Iterable[GateReason]) -> Iterator[GateReason]:
+    """Several criteria can have the same check; what it said is said once."""
+    said: set[tuple[str, ...]] = set()
+    for reason in reasons:
+        yield reason._replace(details=()) if reason.details in said else reason
+        said.add(reason.details)
 
 
 def _record_reasons(facts: Facts) -> Iterator[GateReason]:
@@ -55,7 +64,12 @@ def _criterion_reasons(facts: Facts) -> Iterator[GateReason]:
     for status in facts.evidence:
         if status.requirement.name != VERIFICATION and status.state != "passed":
             code = status.code or CRITERION_CODES[status.state]
-            yield GateReason(code, status_sentence(status), _where(facts, status))
+            yield _evidence_reason(facts, status, code)
+
+
+def _evidence_reason(facts: Facts, status: EvidenceStatus, code: GateCode) -> GateReason:
+    all_of_it = (f"All of it: donewhen why {facts.job.id} --output",) if status.details else ()
+    return GateReason(code, status_sentence(status), _where(facts, status), (*status.details, *all_of_it))
 
 
 def _test_suite_reasons(facts: Facts) -> Iterator[GateReason]:
@@ -71,11 +85,13 @@ def suite_reasons(suites: Iterable[SuiteFact]) -> Iterator[GateReason]:
         if suite.lost:
             names = join_limited(suite.lost, _MAX_LISTED)
             message = f"{len(suite.lost)} test(s) are missing from `{suite.evidence}`: {names}."
-            yield GateReason(GateCode.REPORT_TESTS_LOST, message)
+            details = tuple(listed_tests(suite.lost, "missing")) if len(suite.lost) > _MAX_LISTED else ()
+            yield GateReason(GateCode.REPORT_TESTS_LOST, message, details=details)
         if suite.skipped:
             names = join_limited(suite.skipped, _MAX_LISTED)
             message = f"{len(suite.skipped)} test(s) that used to run are skipped in `{suite.evidence}`: {names}."
-            yield GateReason(GateCode.REPORT_TESTS_SKIPPED, message)
+            details = tuple(listed_tests(suite.skipped, "skipped")) if len(suite.skipped) > _MAX_LISTED else ()
+            yield GateReason(GateCode.REPORT_TESTS_SKIPPED, message, details=details)
 
 
 def _exists_nonempty(facts: Facts) -> Iterator[GateReason]:
@@ -89,7 +105,7 @@ def _freshness(facts: Facts) -> Iterator[GateReason]:
         if status.state == "stale":
             is_command = status.requirement.name == VERIFICATION
             code = GateCode.COMMAND_NOT_PASSED if is_command else GateCode.CRITERION_STALE
-            yield GateReason(code, status_sentence(status), _where(facts, status))
+            yield _evidence_reason(facts, status, code)
     for name in facts.upstream_changed:
         yield GateReason(GateCode.UPSTREAM_CHANGED, f"{name} changed after the job was started.", facts.where)
 
@@ -114,7 +130,7 @@ def _commands_passed(facts: Facts) -> Iterator[GateReason]:
     for status in facts.evidence:
         if status.requirement.name == VERIFICATION and status.state != "passed":
             code = status.code or GateCode.COMMAND_NOT_PASSED
-            yield GateReason(code, status_sentence(status), _where(facts, status))
+            yield _evidence_reason(facts, status, code)
 
 
 def _consistent(facts: Facts) -> Iterator[GateReason]:

@@ -35,6 +35,8 @@ class EntryContent(msgspec.Struct, frozen=True, kw_only=True):
     writes: dict[str, tuple[Any, Any]] = {}
     """The fields of the plan that were written, each with its value before and after."""
     signature: Signature | None = None
+    named: str = ""
+    """What git calls the person who approved, to be shown. Only ``by`` of the entry says who it was."""
     unproved: str = ""
     """Why the key with which this was to be approved does not prove a person."""
 
@@ -117,6 +119,23 @@ class Agreed(EntryContent, frozen=True, kw_only=True):
     that did not ask for it, and in agreements of projects."""
 
 
+class Worker(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who works on a job. Nothing in it is a path or a name of a machine; places are hashes."""
+
+    clone: str = ""
+    """The id of the clone; empty without git."""
+    places: list[str] = []
+    """Hashes of where the clone is."""
+    worktree: str = ""
+    """A hash of where the work tree is."""
+    runtime: str = ""
+    """The agent runtime that started donewhen; empty if none did."""
+    session: str = ""
+    """The id of the agent's session, as far as the runtime tells it. It decides nothing against its owner."""
+    process: str = ""
+    """Names the runtime's process: boot and namespace, process id, and when it started."""
+
+
 class Started(EntryContent, frozen=True, kw_only=True):
     """Work on a job was started, or a workstream or project is in progress because of ``job``."""
 
@@ -127,6 +146,10 @@ class Started(EntryContent, frozen=True, kw_only=True):
     commit: str | None = None
     lessons: dict[str, str] = {}
     job: str | None = None
+    worker: Worker | None = None
+    """Who started it; None in entries of versions that did not record it."""
+    taken_over: str = ""
+    """``clone`` or ``session`` if it was in progress in another one; empty if not."""
 
 
 class TestCounts(msgspec.Struct, frozen=True):
@@ -394,6 +417,25 @@ class SignedOff(Decided, frozen=True, kw_only=True):
     value: SignedCriterion = SignedCriterion()
 
 
+class SignOffRefused(Decided, frozen=True, kw_only=True):
+    """A person looked at a criterion that is checked by hand, and it is not met."""
+
+    value: SignedCriterion = SignedCriterion()
+
+
+class AnsweredEntry(msgspec.Struct, frozen=True):
+    """What an answer is about: the hash of the entry that set the job aside, and its text."""
+
+    entry: str = ""
+    asked: str = ""
+
+
+class Answered(Decided, frozen=True, kw_only=True):
+    """A person answered a question, or said how to go on with a blocked job; ``reason`` has their words."""
+
+    value: AnsweredEntry = AnsweredEntry()
+
+
 class DisputedCriteria(msgspec.Struct, frozen=True):
     """The criteria of a dispute."""
 
@@ -575,6 +617,8 @@ _DECISIONS: Mapping[object, type[Decided]] = {
     **dict.fromkeys((None, "block", "ask", "rescope", "split", "cancel"), Decided),
     **dict.fromkeys(("raise_budget", "stakes", "target"), TermsDecided),
     "sign_off": SignedOff,
+    "refuse_sign_off": SignOffRefused,
+    "answer": Answered,
     "dispute": Disputed,
     "accept_changes": ChangesAccepted,
     "refuse_changes": ChangesRefused,

@@ -141,7 +141,9 @@ def _is_hindered(result: Completion) -> bool:
 def _refusal_lines(result: Completion) -> Iterator[str]:
     if result.evaluation is not None:
         for gate in result.evaluation.gates:
-            yield from (f"- {reason.message}" for reason in gate.reasons)
+            for reason in gate.reasons:
+                yield f"- {reason.message}"
+                yield from (f"  {line}" for line in reason.details)
 
 
 def _fill_placeholders(word: str, job: Job, workspace: Workspace, prompt: str) -> str:

@@ -55,7 +55,16 @@ from donewhen.jobs.record.writing import Writing, operation, writing
 from donewhen.jobs.room.basis import basis_of
 from donewhen.jobs.room.blobs import ChangedContentError
 
-_NOT_ABOUT_WORK = frozenset({GateCode.BUDGET_EXCEEDED, GateCode.RECORD_BROKEN, GateCode.OTHER_VERSION})
+_NOT_ABOUT_WORK = frozenset(
+    {
+        GateCode.BUDGET_EXCEEDED,
+        GateCode.RECORD_BROKEN,
+        GateCode.OTHER_VERSION,
+        GateCode.NOT_AGREED_YET,
+        GateCode.AGREEMENT_UNSEALED,
+        GateCode.NOT_STARTED,
+    }
+)
 _MAX_TRIES = 3
 _DONE = JobState("done", None, "donewhen ready")
 
@@ -364,8 +373,9 @@ def _write_done(plan: Writing, data: Mapping[str, Any], writes: Mapping[str, Val
 
 def _record_refusal(plan: Writing, facts: Facts, evaluation: Evaluation, by: Actor, *, changing: bool) -> Entry:
     job, now = facts.job, plan.snapshot.now()
-    # Not counted as an iteration: a gate that raised an error, a broken record, waiting for a person, checks that the
-    # machine could not run, a budget that is already used up. None of them says something about the work.
+    # Not counted as an iteration: a job that is not agreed or was not started, a gate that raised an error, a broken
+    # record, waiting for a person, checks that the machine could not run, a budget that is already used up. None of
+    # them says something about the work.
     codes = {reason.code for reason in evaluation.reasons}
     hindered = is_hindered_by_machine(codes)
     free = evaluation.broken or evaluation.waits_for_person or hindered or changing or bool(codes & _NOT_ABOUT_WORK)
@@ -449,7 +459,9 @@ def _complete_parent(workspace: Workspace, path: Path, jobs: Sequence[str], by: 
     """Complete a workstream or project if all its jobs are done or cancelled, and at least one is done."""
     with writing(workspace, path) as parent:
         policy = approval_policy(parent.snapshot)
-        if history_of(parent.chain_name, parent.entries, policy).completed is not None:
+        completed = history_of(parent.chain_name, parent.entries, policy).completed
+        # After a merge, a completion of the other branch does not include the jobs of this one.
+        if completed is not None and {*jobs} <= {*completed.read_as(Completed).jobs}:
             return
         validities = ValidityChecker(parent.snapshot, policy)
         states = {name: validities.of(name).state for name in jobs}

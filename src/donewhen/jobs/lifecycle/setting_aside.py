@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from donewhen.foundation.errors import UsageError
-from donewhen.jobs.board.open_jobs import find_open_jobs
+from donewhen.jobs.board.open_jobs import find_open_jobs, own_jobs
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.evidence.requirements import VERIFICATION
 from donewhen.jobs.gates.evidence_status import evidence_statuses
@@ -66,9 +66,9 @@ def record_dispute(workspace: Workspace, name: str, by: Actor, reason: str) -> E
 
 
 def record_unverified_stop(root: Path, why: str) -> None:
-    """Record for every job in progress that its agent stopped without verification."""
+    """Record for every job in progress, except those of others, that its agent stopped without verification."""
     workspace = find_workspace(root)
-    for name in find_open_jobs(workspace).names:
+    for name in own_jobs(workspace, find_open_jobs(workspace).names).own:
         job = workspace.job_with_id(name)
         chain = workspace.ledger.read(name)
         if chain.whole and history_of(name, chain.entries, approval_policy(workspace)).status == "in_progress":

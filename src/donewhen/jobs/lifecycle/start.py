@@ -35,6 +35,7 @@ from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.gone_back import require_no_step_back
 from donewhen.jobs.record.parents import mark_parents_in_progress
 from donewhen.jobs.record.projection import rework_fields
+from donewhen.jobs.record.workers import Other, this_worker, whose, worker_data, worker_on_record
 from donewhen.jobs.record.writing import operation, writing
 from donewhen.jobs.room.surroundings import surroundings_in
 
@@ -50,6 +51,8 @@ class StartResult(NamedTuple):
     entry: Entry | None
     lessons: tuple[LessonMatch, ...] = ()
     """Lessons of earlier jobs that match this one; they were written into the plan."""
+    taken_over: Other = ""
+    """Whether it was in progress in another clone, or in another agent's session."""
     overlapping: tuple[Overlap, ...] = ()
     """Other jobs in progress in this work tree that may change the same files."""
 
@@ -59,19 +62,28 @@ class StartResult(NamedTuple):
 
 
 def start_job(
-    workspace: Workspace, name: str, by: Actor, *, on_progress: Callable[[Requirement], None] = lambda _: None
+    workspace: Workspace,
+    name: str,
+    by: Actor,
+    *,
+    agent_session: str = "",
+    on_progress: Callable[[Requirement], None] = lambda _: None,
 ) -> StartResult:
-    """Start a job, or start it again, which counts as an iteration.
+    """Start a job, or start it again, which counts as an iteration unless a person's answer made it possible.
+
+    Records who works on it; ``agent_session`` is the id of the agent's session, if it is known.
 
     Records hashes of its inputs from other jobs and of its outputs, and runs its test commands once as a baseline.
     Writes matching lessons of other jobs into its plan.
     """
     with operation(workspace, create=True):
         finish_interrupted_capture_if_possible(workspace)
-        return _start_job(workspace, name, by, on_progress)
+        return _start_job(workspace, name, by, agent_session, on_progress)
 
 
-def _start_job(workspace: Workspace, name: str, by: Actor, on_progress: Callable[[Requirement], None]) -> StartResult:
+def _start_job(
+    workspace: Workspace, name: str, by: Actor, agent_session: str, on_progress: Callable[[Requirement], None]
+) -> StartResult:
     before = snapshot_of(workspace)
     job = before.job(name)
     require_no_step_back(before, job.id, lost_only=True)
@@ -112,7 +124,7 @@ def _start_job(workspace: Workspace, name: str, by: Actor, on_progress: Callable
         writes: dict[str, Value] = {"status": "in_progress", "updated_at": now, "completed_at": ""}
         if facts.history.started is None:
             writes["started_at"] = now
-        else:
+        elif facts.history.answer is None:
             writes["iteration"] = facts.history.iteration + 1
             writes |= rework_fields(plan.entries, _REASON_OF_RESTART)
         data: dict[str, Any] = {
@@ -122,13 +134,18 @@ def _start_job(workspace: Workspace, name: str, by: Actor, on_progress: Callable
         }
         if (commit := resolve_commit(workspace.root)) is not None:
             data["commit"] = commit
+        me = this_worker(workspace.root, agent_session)
+        data["worker"] = worker_data(me)
+        in_progress = facts.history.status == "in_progress"
+        if taken_over := whose(worker_on_record(plan.entries), me) if in_progress else "":
+            data["taken_over"] = taken_over
         if lessons:
             data["lessons"] = {lesson.lesson.id: lesson.lesson.hash for lesson in lessons}
         entry = plan.append("started", data, Approval(by), writes)
         job = plan.job
     after = now_open.after_writing(job)
     mark_parents_in_progress(after, job, approval_policy(after), by)
-    return StartResult(job, (), None, entry, lessons, tuple(overlapping_jobs(after, job)))
+    return StartResult(job, (), None, entry, lessons, taken_over, tuple(overlapping_jobs(after, job)))
 
 
 def _closed_gate(facts: Facts) -> GateResult | None:
@@ -140,11 +157,11 @@ def _closed_gate(facts: Facts) -> GateResult | None:
 
 
 def _restart_gate(facts: Facts) -> GateResult:
-    """Closed if starting again, which counts as an iteration, would exceed the budget."""
+    """Closed if starting again, which counts as an iteration except after an answer, would exceed the budget."""
     job, history = facts.job, facts.history
     following = history.iteration + 1
     unblocked = history.auto_blocked and history.decided_since_block
-    if history.started is None or following <= job.max_iterations or unblocked:
+    if history.started is None or following <= job.max_iterations or unblocked or history.answer is not None:
         return GateResult("budget", ())
     message = f"Starting {job.id} again would be iteration {following}; the limit is {job.max_iterations}."
     step = f'donewhen decide {job.id} --raise-budget {following} --reason "…"'
