@@ -158,7 +158,7 @@ def test_a_rule_that_fires_on_nearly_everything_passes_no_trial() -> None:
 def test_false_releases_are_measured_against_a_rate_and_not_against_a_judge_that_blocks_everything() -> None:
     labels: list[Binary] = ["fail"] * 20 + ["pass"] * 20
     before = judged([(label, "fail") for label in labels])
-    for released, reason in ((8, "better"), (9, "more_false_releases")):
+    for released, reason in ((10, "better"), (11, "more_false_releases")):
         verdicts: list[Binary] = ["pass" if number < released or number >= 20 else "fail" for number in range(40)]
         after = judged(list(zip(labels, verdicts, strict=True)))
         assert run_trial("add", before, after, Trial(), 1).reason == reason

@@ -111,7 +111,7 @@ class Trial(_Table, frozen=True, kw_only=True):
     adoption_confidence: Share = 0.8
     """Share of the resamples, by cluster, in which a learned judge must beat the best judge that always says the same,
     on the validation tickets and on the test tickets, to be adopted."""
-    max_false_release: Share = 0.2
+    max_false_release: Share = 0.25
     """Share of the bad work that an adopted judge may let through. During a run it may be twice as much, because later
     rules can catch what an early one lets through."""
     max_more_false_releases: Natural = 0
