@@ -112,7 +112,7 @@ _NOTES = {
     "more_false_releases": "Serious. More false releases than before.",
     "not_significant": "The difference between before and after is not significant.",
     "nothing_learned": "No change was accepted.",
-    "not_adopted": "Serious. What was learned is not better than nothing, or than the guidance before; it was kept apart.",
+    "not_adopted": "Serious. What was learned is not better than nothing or than the guidance before.",
     "trial_off": "Serious. Changes were applied without a trial.",
     "idle_rules": "Without these rules, as many tickets or more would be judged correctly.",
     "label_noise": "Tickets in the queue whose label looks wrong.",
@@ -152,7 +152,8 @@ def learning_reasons_page() -> str:
         ),
         Section(
             "Results of trials",
-            "`reason` in `trials.jsonl`. A change is made with `better`, `better_scores` and `no_worse`, and refused with the others.",
+            "`reason` in `trials.jsonl`. A change is made with `better`, `better_scores` and `no_worse`, and "
+            "refused with the others.",
             TrialReason,
             _by_name(TRIED),
         ),

@@ -78,7 +78,7 @@ def build_report(
         guidance_after=state.guidance.step,
         baselines=_baselines(reader, learned, after or before) if before else (),
         prevalence=_prevalence(state, now),
-        not_adopted=adoption.reason if adoption is not None else "",
+        not_adopted=adoption.reason if adoption is not None and not adoption.accepted else None,
         trial_off=mission.settings.trial == "off",
         epochs=tuple(map(_epoch_row, state.epochs)),
         rules=_rule_rows(state),

@@ -273,8 +273,8 @@ class LearningReport(_Record, frozen=True, kw_only=True):
     guidance_after: int | None = None
     baselines: tuple[Baseline, ...] = ()
     prevalence: Prevalence | None = None
-    not_adopted: str = ""
-    """Why the learned guidance was not adopted; empty if it was, or if there was none."""
+    not_adopted: str | None = None
+    """Why the learned guidance was not adopted; None if it was, or if there was none."""
     trial_off: bool = False
     epochs: tuple[EpochRow, ...] = ()
     rules: tuple[RuleRow, ...] = ()

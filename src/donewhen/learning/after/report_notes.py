@@ -161,7 +161,7 @@ def _learning_notes(report: LearningReport) -> Iterator[ReportNote]:
         yield ReportNote(code="nothing_learned", text=text)
     elif report.after is not None:
         yield from _change_notes(report.before, report.after, report.comparison)
-    if report.not_adopted:
+    if report.not_adopted is not None:
         text = f"The learned guidance was not adopted: {report.not_adopted}."
         yield ReportNote(code="not_adopted", text=text, serious=True)
     # G0 is skipped, because it can't be removed.
