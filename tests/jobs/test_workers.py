@@ -95,7 +95,7 @@ def agent(tmp_path: Path) -> Iterator[Callable[..., Agent]]:
 @pytest.fixture
 def shop(repository: Path, git: Git) -> tuple[Workspace, list[Job]]:
     """Two agreed jobs in a repository whose stop hook looks after jobs."""
-    (repository / "donewhen.toml").write_text("[stop]\njobs = true\n")
+    (repository / "donewhen.toml").write_text("[stop]\njobs = true\nrequire_job = 'off'\n")
     workspace = create_project(repository, "Shop")
     jobs = [
         add_job(workspace, title, criteria=[f"It is there\n  check: file /{title}.txt"]) for title in ("One", "Two")
