@@ -17,10 +17,13 @@ INSTALL = if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-model test test-install test-projects test-runtimes runtimes coverage test-units sentences pages test-model soak mutants lint format bench bench-learn bench-strength bench-judge bench-learn-local docs clean
+.PHONY: help docs-site demo demo-model test test-scenes test-install test-projects test-runtimes runtimes coverage test-units sentences pages test-model soak mutants lint format bench bench-learn bench-strength bench-judge bench-learn-local docs clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s ':'
+
+docs-site: $(VENV)/.site  ## Build the docs as a site in build/docs-site/site, with search, and check its links
+	@$(BIN)/python -m tools.docs_site $(VENV)/site/bin/python
 
 demo: $(VENV)/.page  ## Watch an agent cheat and be refused, and a judge learn from people (two minutes; ARGS=--fast)
 	@rm -rf build/demo
@@ -36,10 +39,13 @@ DECIDING := tests/completion tests/jobs tests/room tests/judging tests/learning 
 	tests/environments tests/adversarial tests/controls tests/isolation tests/signs tests/review \
 	tests/cli/test_audit_mission_verb.py tests/cli/test_replay_verb.py
 COVERAGE ?=
-NO_INSTALLS := -m 'not installs and not projects and not runtimes'
+NO_INSTALLS := -m 'not installs and not projects and not runtimes' --scenes=sample
 test: $(VENV)/.clients  ## Run the tests (ARGS='-k name' for some; COVERAGE=yes to measure); what can't be installed is skipped loudly
 	@if [ -z "$(COVERAGE)" ]; then $(PYTEST) $(NO_INSTALLS) $(ARGS); else $(MAKE) coverage && \
 	$(PYTEST) $(NO_INSTALLS) $(addprefix --ignore=,$(DECIDING)) $(ARGS); fi
+
+test-scenes: $(VENV)/.clients  ## Run all tests that play whole commands on whole projects (make test runs a sample of them; minutes)
+	@$(PYTEST) -m 'scenes and not installs and not projects and not runtimes' $(ARGS)
 
 test-install: $(VENV)/.clients  ## Install donewhen in empty environments, as users, GitHub's runners and pre-commit do, and use it
 	@$(MODELS) $(BIN)/python -m pytest -m installs tests/packaging tests/verifying $(ARGS)
@@ -128,6 +134,12 @@ $(VENV)/.weights: $(VENV)/.page
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml
 	@$(call INSTALL,-e '.[test]') && touch $@
+
+# An environment of its own: the tests don't need it.
+$(VENV)/.site: | $(VENV)/bin/python
+	@$(PYTHON) -m venv --clear $(VENV)/site
+	@$(VENV)/site/bin/python -m pip install --quiet --disable-pip-version-check 'zensical>=0.0.73'
+	@touch $@
 
 $(VENV)/.units: $(VENV)/bin/python pyproject.toml
 	@$(call INSTALL,-e '.[test$(comma)web$(comma)mcp$(comma)openai$(comma)anthropic]') && touch $@

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from hypothesis import HealthCheck, settings
 
-from donewhen_kit import examples, git_command, quiet_environment, run_main, run_process
+from donewhen_kit import examples, git_command, quiet_environment, run_main, run_process, sampled
 from listing_memo import let_the_machine_write, remember_own_installations
 
 pytest_plugins = ["sentences"]
@@ -39,6 +39,7 @@ for _mark in ("CI", "GITHUB_ACTIONS"):
 # Crash logs of tests are nobody's.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="donewhen-tests-state-")
 
+_SCENES_OF_A_FILE = 3
 _FIRST = ("test_ray", "test_one_loop", "browser")
 _Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
 
@@ -154,9 +155,34 @@ def pytest_configure(config: pytest.Config) -> None:
         let_the_machine_write()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--scenes",
+        choices=["whole", "sample"],
+        default="whole",
+        help="Of each file marked `scenes`, run all tests (default), or a fixed sample, as `make test` does.",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes longest comes first: workers take tests from each other's ends, and would wait for it in the end."""
+    if config.getoption("scenes") == "sample":
+        _keep_sample(config, items)
     items.sort(key=lambda item: next((at for at, name in enumerate(_FIRST) if name in item.path.name), len(_FIRST)))
+
+
+def _keep_sample(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep some tests of each file whose tests play whole commands on whole projects."""
+    scenes: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("scenes") is not None:
+            scenes.setdefault(item.path, []).append(item)
+    kept = {item.nodeid for tests in scenes.values() for item in sampled(tests, _SCENES_OF_A_FILE)}
+    left_out = [item for tests in scenes.values() for item in tests if item.nodeid not in kept]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        names = {item.nodeid for item in left_out}
+        items[:] = [item for item in items if item.nodeid not in names]
 
 
 def pytest_collection_finish() -> None:

@@ -16,6 +16,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -37,6 +38,7 @@ class TupleRecord:
         return f"{self.module}.{self.name}"
 
 
+@cache
 def never_unpacked(source: Path = SOURCE) -> set[str]:
     """The full names of the named tuples that nothing in ``source`` unpacks."""
     trees = {

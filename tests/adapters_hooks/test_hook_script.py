@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
+import termios
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from donewhen.adapters.stop_record import unverified_ends
+from donewhen.adapters.stop_record import RECORD, ends_by_record, unverified_ends
 from donewhen.config.hook_script import NOT_RUN, is_current, program_of, script_for
 
 HANG_GUARD = 100.0
@@ -48,6 +52,10 @@ def run(
     )
 
 
+def waiting_bytes(pipe: int) -> int:
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0]
+
+
 def active(**more: Any) -> dict[str, Any]:
     return {"session_id": "s-1", "stop_hook_active": True, **more}
 
@@ -62,10 +70,10 @@ def test_the_event_and_the_answer_pass_through(shell: str, project: Path) -> Non
 def test_without_donewhen_it_refuses_once_and_says_so(shell: str, project: Path) -> None:
     first = run(shell, project, {"session_id": "s-1", "stop_hook_active": False})
     assert (first.returncode, first.stdout, first.stderr) == (2, "", f"{NOT_RUN}\n")
-    assert unverified_ends(project / ".donewhen" / "state") == []
+    assert unverified_ends(project / ".donewhen" / "state" / RECORD) == []
     second = run(shell, project, active())
     assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
-    (end,) = unverified_ends(project / ".donewhen" / "state")
+    (end,) = unverified_ends(project / ".donewhen" / "state" / RECORD)
     assert (end.session, end.status, end.how) == ("s-1", "unverified", "stop")
 
 
@@ -106,13 +114,13 @@ def test_it_finds_the_field_wherever_it_stands(shell: str, project: Path, event:
 def test_an_end_is_on_record_and_never_an_error(shell: str, project: Path, kind: str) -> None:
     done = run(shell, project, {"session_id": "s-1"}, kind)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert [end.how for end in unverified_ends(project / ".donewhen" / "state")] == [kind]
+    assert [end.how for end in unverified_ends(project / ".donewhen" / "state" / RECORD)] == [kind]
 
 
 def test_a_stop_and_the_end_of_one_session_are_one_record(shell: str, project: Path) -> None:
     run(shell, project, active())
     run(shell, project, {"session_id": "s-1"}, "session-end")
-    assert len(unverified_ends(project / ".donewhen" / "state")) == 1
+    assert len(unverified_ends(project / ".donewhen" / "state" / RECORD)) == 1
 
 
 def test_the_script_of_a_person_or_a_plugin_writes_no_record(shell: str, project: Path) -> None:
@@ -122,9 +130,53 @@ def test_the_script_of_a_person_or_a_plugin_writes_no_record(shell: str, project
     assert os.listdir(project) == [FOLDER]
 
 
-def test_a_folder_that_cannot_be_written_is_no_obstacle(shell: str, project: Path) -> None:
-    (project / ".donewhen").write_text("a file")
-    assert run(shell, project, active()).returncode == 0
+def test_where_the_folder_cannot_be_written_the_end_is_in_the_persons_record(
+    shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    project, other = tmp_path / 'a "project" \\', tmp_path / "other"
+    for folder in (project, other):
+        (folder / SCRIPT).parent.mkdir(parents=True)
+        (folder / ".donewhen").write_text("a file")
+        assert run(shell, folder, active()).returncode == 0
+    for folder in (project, other):
+        ((path, ends),) = ends_by_record(folder).items()
+        assert path == tmp_path / "state" / "donewhen" / "ends" / "not-run.jsonl"
+        assert [(end.session, end.how) for end in ends] == [("s-1", "stop")]
+
+
+LARGE = json.dumps({"session_id": "s-1", "last_assistant_message": "Größe {\\" * 30_000, "stop_hook_active": True})
+PIECES = {
+    "larger than a pipe": [LARGE],
+    "in small pieces": ['{"session_id": "s-1", "text": "}', '"', ', "a": {}', ', "stop_hook_active"', ": true", "}"],
+    "in pieces that end like an event": ['{"a": {"b": 1}', ', "c": "}"', ', "stop_hook_active": true}\n'],
+}
+
+
+@pytest.mark.parametrize("event", PIECES)
+@pytest.mark.parametrize("is_closed", [True, False], ids=["closed", "left open"])
+def test_all_of_an_event_counts_however_it_is_written(
+    shell: str, project: Path, event: str, is_closed: bool, tmp_path: Path
+) -> None:
+    read = tmp_path / "read"
+    program = f"sh -c 'cat >{read}; exit 1'" if is_closed else "false"
+    (project / SCRIPT).write_text(script_for(program, FOLDER))
+    with subprocess.Popen(
+        [shell, str(project / SCRIPT), "stop", "--runtime", "codex"], stdin=subprocess.PIPE, bufsize=0
+    ) as process:
+        assert process.stdin is not None
+        for piece in PIECES[event]:
+            rest = piece.encode()
+            while rest:
+                rest = rest[process.stdin.write(rest) :]
+            # The next piece comes when this one was taken.
+            while waiting_bytes(process.stdin.fileno()) and process.poll() is None:
+                time.sleep(0.001)
+        if is_closed:
+            process.stdin.close()
+        assert process.wait(HANG_GUARD) == 0
+    if is_closed:
+        assert read.read_text() == "".join(PIECES[event])
 
 
 @pytest.mark.parametrize("program", ["false", ECHO.replace("sys.stdin.read()", "sys.stdin.readline()")])

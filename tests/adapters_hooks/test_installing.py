@@ -343,8 +343,9 @@ def test_a_hook_whose_folder_was_removed_holds_the_agent_back_once_and_not_for_e
     answers = []
     for active in (False, *[True] * 9):
         gone = project / "worktree"
-        gone.mkdir()
-        done = shell(f"rmdir ../worktree; {line}", gone, stop(gone, active=active))
+        # The home folder is below it, and so is the person's record.
+        gone.mkdir(exist_ok=True)
+        done = shell(f"rm -r ../worktree; {line}", gone, stop(gone, active=active))
         held = done.returncode == 2 or '"block"' in done.stdout
         answers.append(held)
     assert answers[0] is True

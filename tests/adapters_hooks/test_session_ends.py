@@ -51,7 +51,7 @@ def state(project: Path) -> Path:
 
 
 def on_record(project: Path) -> list[tuple[str, str]]:
-    return [(end.status, end.how) for end in unverified_ends(state(project))]
+    return [(end.status, end.how) for end in unverified_ends(state(project) / RECORD)]
 
 
 def finish(project: Path) -> None:
@@ -61,7 +61,7 @@ def finish(project: Path) -> None:
 @DIALECTS
 def test_an_end_without_a_stop_is_on_record_with_what_is_missing(project: Path, dialect: Dialect) -> None:
     assert ask(project, "session-end", dialect, reason="other") == {}
-    (end,) = unverified_ends(state(project))
+    (end,) = unverified_ends(state(project) / RECORD)
     assert (end.status, end.how, end.code) == ("incomplete", "session-end: other", "files_missing")
     assert end.feedback == "Missing required files: report.md"
     assert end.session.startswith(f"{dialect.name}-stop-s1")
@@ -171,7 +171,7 @@ def test_a_check_that_takes_longer_than_the_runtime_waits_stays_unverified(proje
 
     (project / "donewhen.toml").write_text('[stop]\ncommands = ["sleep 100"]\n')
     ask(project, "session-end", Hurried())
-    (end,) = unverified_ends(state(project))
+    (end,) = unverified_ends(state(project) / RECORD)
     assert (end.status, end.code) == ("errored", "check_timeout")
     assert "sleep 100" in end.feedback
 
@@ -179,7 +179,7 @@ def test_a_check_that_takes_longer_than_the_runtime_waits_stays_unverified(proje
 def test_an_end_with_settings_that_cannot_be_read_is_on_record(project: Path) -> None:
     (project / "donewhen.toml").write_text("[stop\n")
     assert ask(project, "session-end") == {}
-    (end,) = unverified_ends(state(project))
+    (end,) = unverified_ends(state(project) / RECORD)
     assert (end.status, end.code) == ("errored", "gate_error")
 
 
@@ -203,7 +203,26 @@ def test_an_end_is_on_record_elsewhere_if_the_folder_cannot_be_used(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (project / ".donewhen").write_text("a file")
     ask(project, "session-end")
-    assert [end.status for end in unverified_ends(folder_elsewhere(project.resolve()))] == ["incomplete"]
+    assert [end.status for end in unverified_ends(folder_elsewhere(project.resolve()) / RECORD)] == ["incomplete"]
+
+
+@pytest.mark.parametrize("temporary", ["a folder of the hook", "no folder at all"])
+@pytest.mark.parametrize("kind", ["stop", "session-end"])
+def test_an_end_that_was_recorded_elsewhere_is_shown_whatever_the_temporary_folder_is(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, donewhen: Any, kind: HookKind, temporary: str
+) -> None:
+    folder = tmp_path / "temporary"
+    folder.write_text("") if temporary == "no folder at all" else folder.mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr("tempfile.tempdir", str(folder))
+        (project / ".donewhen").write_text("a file")
+        while kind == "stop" and stop(project, again=True):
+            pass
+        if kind == "session-end":
+            ask(project, kind)
+    shown = json.loads(donewhen(["hooks", "status", "--json"], project).stdout)["data"]
+    assert shown["unverified_stops"] == len(shown["unverified"]) == 1
+    assert shown["unverified"][0]["how"] == kind
 
 
 @pytest.mark.parametrize("event", ["", "no json", "[]"])

@@ -15,6 +15,8 @@ from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 
+pytestmark = pytest.mark.scenes
+
 # 10: tests that are made to pass
 
 TESTS = """\

@@ -21,6 +21,8 @@ from donewhen.completion import job_checker
 from donewhen.foundation.deadline import DeadlineError, within
 from donewhen.jobs.plan.job import Job
 
+pytestmark = pytest.mark.scenes
+
 LIMIT = 25.0
 """Seconds within which a hook has answered on a loaded machine, far below its time limits and those of git."""
 IDENTITY = ("-c", "user.name=a", "-c", "user.email=a@localhost")

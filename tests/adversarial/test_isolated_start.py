@@ -18,6 +18,8 @@ import donewhen
 from donewhen.config.agent_runtimes import AGENT_VARIABLES
 from donewhen.jobs.plan.job import Job
 
+pytestmark = pytest.mark.scenes
+
 PROGRAM = [str(Path(sys.executable).parent / "donewhen")]
 MODULE = [sys.executable, "-m", "donewhen"]
 ISOLATED = [sys.executable, "-I", "-m", "donewhen"]

@@ -134,7 +134,7 @@ def test_without_a_project_it_says_how_to_begin(tmp_path: Path, donewhen: Donewh
 
 
 def test_a_title_does_not_speak_to_the_terminal(repository: Path, donewhen: Donewhen) -> None:
-    donewhen(["init"], repository)
+    donewhen(["init", "--title", "Shop"], repository)
     title = "\x1b[2J<promise>WI-1-DONE</promise>\nreceipt: sha256:0"
     features = [{"id": "a\nb", "title": title, "description": "x", "status": "\x1b[31mdone\n\n✓ done"}]
     (repository / "feature_list.json").write_text(json.dumps(features))
@@ -146,7 +146,7 @@ def test_a_title_does_not_speak_to_the_terminal(repository: Path, donewhen: Done
 
 
 def test_hundreds_are_shown_in_part_and_told_in_full(repository: Path, donewhen: Donewhen) -> None:
-    donewhen(["init"], repository)
+    donewhen(["init", "--title", "Shop"], repository)
     features = [{"id": f"F{one}", "description": f"{one} works", "depends_on": ["X"]} for one in range(120)]
     (repository / "feature_list.json").write_text(json.dumps({"features": features}))
     done = donewhen(["import", "feature_list.json", "--dry-run"], repository)

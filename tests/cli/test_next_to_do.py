@@ -59,7 +59,7 @@ def test_a_job_that_is_no_longer_done_is_not_counted_and_is_to_be_completed_agai
 
 
 def test_the_default_output_is_said_and_a_named_one_is_not(tmp_path: Path, donewhen: Run) -> None:
-    donewhen(["init"], tmp_path)
+    donewhen(["init", "--title", "Shop"], tmp_path)
     assert "/outputs/primary.md; if the work is in other files" in donewhen(["add", "One"], tmp_path).stdout
     assert "primary.md" not in donewhen(["add", "Two", "--output", "/two.txt"], tmp_path).stdout
 

@@ -19,6 +19,8 @@ from donewhen.cli._output import Output
 from donewhen.cli.review import _one_by_one
 from sentences import assert_sentences
 
+pytestmark = pytest.mark.scenes
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Person = Callable[..., Any]
 

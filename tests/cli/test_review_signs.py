@@ -11,9 +11,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
+import pytest
 from changes_kit import Shop, shop_with
 
 from sentences import assert_sentences
+
+pytestmark = pytest.mark.scenes
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Person = Callable[..., Any]

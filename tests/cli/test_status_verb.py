@@ -92,7 +92,7 @@ def test_init_twice_is_refused_and_changes_nothing(shop: Workspace, donewhen: Do
 @pytest.mark.parametrize("name", [".donewhen", "jobs"])
 def test_init_where_a_file_is_in_the_way_names_it(tmp_path: Path, donewhen: Donewhen, name: str) -> None:
     (tmp_path / name).write_text("mine\n")
-    done = donewhen(["init", "--json"], tmp_path)
+    done = donewhen(["init", "--title", "Shop", "--json"], tmp_path)
     told = envelope(done, "init")
     assert (done.returncode, told["findings"][0]["code"]) == (3, "io")
     assert name in told["findings"][0]["where"]

@@ -6,6 +6,8 @@ import pytest
 from control_kit import Suite
 from control_suites import FORGED_WITH_PYTEST, FORGED_WITH_UNITTEST, PYTEST_TESTS, UNITTEST_TESTS, with_add
 
+pytestmark = pytest.mark.scenes
+
 PYTEST = ("python", "-m", "pytest", "-p", "no:cacheprovider")
 
 

@@ -10,7 +10,10 @@ import pytest
 from control_kit import Suite
 from node_suites import FILES, FORGED, MODULE_TESTS, RIGHT, TESTS, WRONG, with_add
 
-pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+pytestmark = [
+    pytest.mark.scenes,
+    pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed"),
+]
 MODULES = {"app.mjs": "export const add = (a, b) => a + b;\n", "b.test.mjs": MODULE_TESTS}
 HOOKED = """\
 const { after, before, beforeEach, test } = require("node:test");
@@ -115,3 +118,35 @@ def test_many_files_have_controls(suite: Suite) -> None:
     files = {f"n{number}.test.js": "require('node:test').test('is ready', () => {});\n" for number in range(6)}
     run = suite(files, "node", "--test")
     assert run.passed and run.controls.held == "held", (run.controls, run.result.output)
+
+
+PACKAGE = '{"name": "shop", "version": "1.0.0", "scripts": {"test": "node --test"}}'
+WRAPPED = {
+    "npm": (("npm", "test"), {"package.json": PACKAGE}),
+    "make": (("make", "test"), {"Makefile": "test:\n\t@node --test\n"}),
+    "sh": (("sh", "test.sh"), {"test.sh": "node --test\n"}),
+}
+ENVIRONMENT = """
+test("starts programs", () => {
+  const { execFileSync } = require("node:child_process");
+  const names = "[process.env.NODE_OPTIONS, process.env.PYTHONPATH]";
+  assert.equal(execFileSync(process.execPath, ["-p", `JSON.stringify(${names})`]).toString(), "[null,null]\\n");
+});
+"""
+
+
+@pytest.mark.parametrize("wrapper", WRAPPED)
+def test_controls_hold_in_what_a_program_starts_with_node(suite: Suite, wrapper: str) -> None:
+    words, files = WRAPPED[wrapper]
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"{words[0]} is not installed")
+    run = suite({**FILES, "app.test.js": TESTS + ENVIRONMENT, **files}, *words)
+    assert (run.controls.held, run.passed) == ("held", True), (run.controls, run.result.output)
+    forgery = with_add(FORGED["one assertion"])
+    run = suite({"app.js": forgery}, *words)
+    assert (run.controls.held, run.passed) == ("broken", False), (run.controls, run.result.output)
+
+
+def test_a_program_that_starts_no_tests_of_node_has_no_controls(suite: Suite) -> None:
+    run = suite({"package.json": PACKAGE.replace("node --test", "node app.js"), "app.js": RIGHT}, "npm", "test")
+    assert (run.controls.held, run.passed) == ("none", True), (run.controls, run.result.output)

@@ -8,10 +8,20 @@ from pathlib import Path
 
 import pytest
 from control_kit import Suite
-from control_suites import FORGED_WITH_PYTEST, PYTEST_TESTS, RIGHT, UNITTEST_TESTS, WRONG, with_add
+from control_suites import (
+    FORGED_WITH_PYTEST,
+    FORGED_WITH_UNITTEST,
+    PYTEST_TESTS,
+    RIGHT,
+    UNITTEST_TESTS,
+    WRONG,
+    with_add,
+)
 
 from donewhen.controls.sent_lines import SentLines
 from donewhen.jobs.evidence import test_report
+
+pytestmark = pytest.mark.scenes
 
 PYTEST = ("python", "-m", "pytest", "-p", "no:cacheprovider")
 UNITTEST = ("python", "-m", "unittest")
@@ -71,6 +81,26 @@ def test_controls_hold_in_honest_runs_of_pytest(suite: Suite, options: tuple[str
     assert run.controls.held == "held", (run.controls, run.result.output)
     assert run.passed
     assert run.report is not None and len(run.report.outcomes) == passed
+
+
+@pytest.mark.parametrize(
+    ("options", "passed"),
+    [
+        (("-m", "quick", "--strict-markers"), 3),
+        (("-m", "not quick", "-x"), 3),
+        (("-m", "quick and not slow", "-n2"), 3),
+    ],
+    ids=str,
+)
+def test_controls_hold_in_what_a_marker_selects(suite: Suite, options: tuple[str, ...], passed: int) -> None:
+    marked = PYTEST_TESTS.replace("@pytest.mark.parametrize", "@pytest.mark.quick\n@pytest.mark.parametrize")
+    markers = "[pytest]\nmarkers =\n  quick\n  slow\nfilterwarnings = error\n"
+    run = suite({**FILES, "test_app.py": marked, "pytest.ini": markers}, *PYTEST, *options)
+    assert run.controls.held == "held", (run.controls, run.result.output)
+    assert run.passed
+    assert run.report is not None and len(run.report.outcomes) == passed
+    run = suite({"app.py": with_add(FORGED_WITH_PYTEST["what runs a test"])}, *PYTEST, *options)
+    assert run.controls.held == "broken", (run.controls, run.result.output)
 
 
 def test_controls_hold_where_the_order_is_drawn(suite: Suite) -> None:
@@ -236,6 +266,20 @@ def test_controls_hold_in_what_a_wrapper_starts(suite: Suite) -> None:
     for forgery in ("the report of a test", "the file with the report, at the end"):
         run = suite({"app.py": with_add(FORGED_WITH_PYTEST[forgery])}, "make", "test")
         assert run.controls.held == "broken", (forgery, run.controls, run.result.output)
+
+
+@pytest.mark.parametrize("command", ["-m unittest", "-m coverage run -m unittest -v", "-Wm unittest discover -s ."])
+def test_controls_hold_in_unittest_behind_a_wrapper(suite: Suite, command: str) -> None:
+    command = command.replace("-Wm", "-W error -m")
+    run = suite({**CASES, "Makefile": f"test:\n\t@{sys.executable} {command}\n"}, "make", "test")
+    assert (run.controls.held, run.passed) == ("held", True), (run.controls, run.result.output)
+    assert "Ran 4 tests" in run.result.output, run.result.output
+    for forgery in ("an assertion", "what runs a test"):
+        run = suite({"app.py": with_add(FORGED_WITH_UNITTEST[forgery])}, "make", "test")
+        assert (run.controls.held, run.passed) == ("broken", False), (forgery, run.controls, run.result.output)
+    run = suite({"app.py": WRONG}, "make", "test")
+    assert run.result.exit_code != 0 and not run.passed
+    assert "FAILED (failures=3" in run.result.output, run.result.output
 
 
 def test_a_wrapper_that_ignores_a_failure_is_no_trusted_run(suite: Suite) -> None:

@@ -37,6 +37,15 @@ def test_a_test_counts_by_what_happened_last_to_it() -> None:
     assert (found.started, found.exit_status, found.foreign) == ("pytest 8", 1, False)
 
 
+def test_tests_that_passed_may_be_sent_together() -> None:
+    content = b"".join(
+        (line(0, "start", "unittest"), line(1, "passed", "a", "b"), line(2, "test", "b", "call", "failed"))
+    )
+    assert read_lines(content, KEY).tests == {"a": "passed", "b": "failed"}
+    together = line_of(3, 0, "start", "unittest") + line_of(3, 1, "passed", "a", "b")
+    assert read_lines_of_processes(together, KEY).tests == {"3/a": "passed", "3/b": "passed"}
+
+
 def test_what_others_write_is_foreign() -> None:
     start = line(0, "start", "pytest 8")
     for more in (b"passed\n", line(1, "end", "0", key=b"o" * 32), line(2, "end", "0"), start, line(1, "nonsense")):

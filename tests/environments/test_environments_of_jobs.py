@@ -29,6 +29,8 @@ from environments.environment_kit import Venv, package, same_times, wheel
 from lean_python import lean_python
 from room.room_kit import BAD, GOOD, PRICE, Bench
 
+pytestmark = pytest.mark.scenes
+
 CHANGED = "environment_changed"
 TAG = f"{sys.implementation.cache_tag}.pyc"
 SEALED = {"OPENAI_BASE_URL", "PIP_INDEX_URL", "npm_config_registry", "NODE_OPTIONS", "UV_INDEX", "LD_PRELOAD_X"}

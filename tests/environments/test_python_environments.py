@@ -18,6 +18,8 @@ from donewhen.environments.manifests import declared_changes
 from donewhen.environments.plugins import is_asked_for
 from environments.environment_kit import Venv, listing_of, same_times, sentences, wheel
 
+pytestmark = pytest.mark.scenes
+
 PLUGIN = "[pytest11]\nquick = quick\n"
 
 
@@ -153,6 +155,15 @@ def test_a_person_sees_what_could_judge_even_if_a_manifest_declares_it(root: Pat
     before = now(root)
     CHEATS[cheat](venv_of(root))
     assert sentences(before, now(root), {}, DECLARED)  # type: ignore[arg-type]
+
+
+def test_a_file_that_python_runs_at_every_start_is_called_that(root: Path) -> None:
+    before = now(root)
+    CHEATS["a compiled sitecustomize"](venv_of(root))
+    (line,) = sentences(before, now(root))  # type: ignore[arg-type]
+    assert line.endswith(
+        "sitecustomize.pyc in ./.venv, which belongs to no distribution and which Python runs at every start"
+    )
 
 
 def test_nothing_differs_if_nothing_is_done(root: Path) -> None:

@@ -18,6 +18,8 @@ from environments.environment_kit import Venv
 from isolation.test_checks_of_jobs import words_for
 from room.room_kit import GOOD, LAZY, PRICE, SHOP, Answer, Bench
 
+pytestmark = pytest.mark.scenes
+
 CHANGED = "environment_changed"
 CHECK = SHOP["check.py"].replace("import sys\n", "import sys\n\nimport rules\n", 1).replace("!= 3", "!= rules.SUM")
 """It needs a module that only the person's environment has."""

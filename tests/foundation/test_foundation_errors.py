@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from donewhen.foundation.errors import ConfigError, DonewhenError, ExitCode, MissingExtraError, UsageError
+from donewhen.foundation.install_line import install_line
 from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.protocols import ReasonCode
 
@@ -57,7 +58,7 @@ def test_a_missing_extra_names_the_feature_and_the_line_that_installs_it():
     assert error.extra == "claude"
     assert error.exit_code == ExitCode.USAGE
     assert "The Claude adapter" in str(error)
-    assert "pip install 'donewhen[claude]'" in str(error)
+    assert str(error).endswith(f"Run: {install_line('claude')}")
 
 
 def test_a_command_that_can_not_run_has_the_code_that_reasons_explain():

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from donewhen.adapters.codex.app_server import listed_hooks
-from donewhen.adapters.stop_record import unverified_ends
+from donewhen.adapters.stop_record import RECORD, unverified_ends
 from donewhen.testing import ResponsesServer
 from donewhen.testing.responses_api import Reply, ResponsesRequest, shell
 from sentences import assert_sentences, lines_with
@@ -223,7 +223,7 @@ def test_a_foreign_hook_keeps_its_trust_when_ours_goes(project: Project, monkeyp
 
 
 def _ends(project: Project) -> list[tuple[str, str, str | None]]:
-    return [(end.status, end.how, end.code) for end in unverified_ends(project.root / ".donewhen" / "state")]
+    return [(end.status, end.how, end.code) for end in unverified_ends(project.root / ".donewhen" / "state" / RECORD)]
 
 
 def test_a_session_that_an_error_ends_is_on_record(project: Project) -> None:

@@ -13,7 +13,7 @@ import pytest
 from claude_kit import clean_environment
 from test_claude_code import MISSING, WRITE, Project
 
-from donewhen.adapters.stop_record import UnverifiedEnd, unverified_ends
+from donewhen.adapters.stop_record import RECORD, UnverifiedEnd, unverified_ends
 from donewhen.testing import MessagesServer, ToolCall
 from donewhen.testing.messages_api import MessagesRequest, Reply
 
@@ -30,7 +30,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def ends(project: Project) -> list[UnverifiedEnd]:
-    return unverified_ends(project.root / ".donewhen" / "state")
+    return unverified_ends(project.root / ".donewhen" / "state" / RECORD)
 
 
 def rows(project: Project) -> list[dict[str, Any]]:

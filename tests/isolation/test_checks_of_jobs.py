@@ -14,6 +14,8 @@ from isolation.forbidding import LANDLOCK_CALLS, refusing, without_namespaces
 from isolation.isolation_kit import need
 from room.checkout_kit import Checkout, outcome
 
+pytestmark = pytest.mark.scenes
+
 _LOOK_UP = (
     f"""{sys.executable} -c 'import socket; socket.create_connection(("files.donewhen.invalid", 80))' || exit 3"""
 )

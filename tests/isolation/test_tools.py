@@ -12,6 +12,8 @@ from donewhen.jobs.room.tool_folders import program_folders, readable_tools
 from donewhen_kit import quiet_environment
 from isolation.test_checks_of_jobs import words_for
 
+pytestmark = pytest.mark.scenes
+
 _CHECK = """
 import sys
 from pathlib import Path

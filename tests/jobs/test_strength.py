@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
 
+import donewhen
 from donewhen.jobs.evidence.probe_record import (
     ChangedCode,
     MutantsTried,
@@ -179,3 +182,11 @@ def test_levels_are_ordered() -> None:
         "strong",
     )
     assert strength_of(BEST).is_at_least("strong") and not strength_of(NothingChecked()).is_at_least("fair")
+
+
+def test_levels_are_decided_in_one_place() -> None:
+    """Whatever shows a level got it from there: nothing else builds one, or reads the table of limits."""
+    source = Path(donewhen.__file__).parent / "jobs"
+    decides = re.compile(r"(?<![\w\"'])Strength\(|import.*\b(?:LIMITS|SUPPORTS)\b")
+    found = {path.name for path in source.rglob("*.py") if decides.search(path.read_text(encoding="utf-8"))}
+    assert found == {"strength.py"}

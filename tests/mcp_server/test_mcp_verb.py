@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from donewhen.foundation.install_line import install_line
 from donewhen.mcp.tools import TOOLS
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "use-the-mcp-server.md"
@@ -27,14 +28,14 @@ def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> N
     assert done.returncode == 2
     assert done.stdout == ""
     assert "donewhen mcp needs the optional dependency donewhen[mcp]" in done.stderr
-    assert "pip install 'donewhen[mcp]'" in done.stderr
+    assert install_line("mcp") in done.stderr
 
 
 def test_an_older_package_of_that_name_is_as_good_as_none(tmp_path: Path) -> None:
     old = "import sys, types; m = types.ModuleType('mcp.server'); sys.modules['mcp.server'] = m"
     done = python(f"{old}; from donewhen.cli import main; sys.exit(main(['mcp']))", tmp_path)
     assert done.returncode == 2
-    assert "pip install 'donewhen[mcp]'" in done.stderr
+    assert install_line("mcp") in done.stderr
 
 
 def test_a_project_that_is_not_there_is_a_mistake_on_the_command_line(tmp_path: Path) -> None:

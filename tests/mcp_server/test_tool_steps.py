@@ -37,7 +37,7 @@ SHELL = "No tool does this. In a shell: "
             'donewhen decide J-1 --raise-budget 4 --reason "…"',
             f'{PERSON}donewhen decide J-1 --raise-budget 4 --reason "…"',
         ),
-        ("Start with: donewhen init", f"{SHELL}Start with: donewhen init"),
+        ("Start with: donewhen init --jobs", f"{SHELL}Start with: donewhen init --jobs"),
         ("Have a person agree: donewhen agree", "Have a person agree: donewhen agree"),
         ("donewhen lessons add --job J-1", f"{SHELL}donewhen lessons add --job J-1"),
         ("DONEWHEN_DEBUG=1 donewhen next J-1", f"{SHELL}DONEWHEN_DEBUG=1 donewhen next J-1"),

@@ -141,7 +141,7 @@ def test_the_installed_command_writes_the_dashboard_with_its_style_and_script(
 
 
 def test_without_the_extra_the_claude_adapter_constructs_and_says_what_is_missing(
-    empty_environment: Path, tmp_path: Path
+    wheel: Path, empty_environment: Path, tmp_path: Path
 ) -> None:
     code = (
         "from donewhen.adapters.claude_agent_sdk import *\n"
@@ -153,4 +153,4 @@ def test_without_the_extra_the_claude_adapter_constructs_and_says_what_is_missin
     )
     done = _run(empty_environment / "python", "-c", code, cwd=tmp_path)
     assert "MissingExtraError" in done.stderr
-    assert "pip install 'donewhen[claude]'" in done.stderr
+    assert f"pip install '{wheel}[claude]'" in done.stderr or f"'{wheel}[claude]'" in done.stderr

@@ -22,6 +22,8 @@ from donewhen.review.verdicts import record_verdict
 from donewhen.testing import make_context
 from donewhen_kit import git_command
 
+pytestmark = pytest.mark.scenes
+
 Make = Callable[[Path], Shop]
 BOTH = pytest.mark.parametrize(
     ("make", "kind", "file"),

@@ -17,6 +17,8 @@ from donewhen.mcp.tools import TOOLS
 from donewhen.review.verdicts import record_verdict
 from donewhen.testing import make_context
 
+pytestmark = pytest.mark.scenes
+
 WATCHED = """import os
 
 

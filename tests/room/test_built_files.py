@@ -11,6 +11,8 @@ from room_kit import CHECK, LAZY, PRICE, PYTHON, RUN_CHECK, RUN_TESTS, SHOP, TES
 from donewhen.jobs.room.built_files import BuiltFiles, age_files, built_files
 from donewhen.jobs.room.judging_names import executed_files, is_test, named_files
 
+pytestmark = pytest.mark.scenes
+
 WORK = ["/src/shop/**", "/docs/**"]
 
 

@@ -15,6 +15,8 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.room import checkout_forms, large_files
 from room.checkout_kit import Checkout, git, outcome, room_of
 
+pytestmark = pytest.mark.scenes
+
 CONTENT = b"large \x00\xff content\n" * 100
 
 

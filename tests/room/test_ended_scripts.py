@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from room_kit import BAD, ENDS, GOOD, LAZY, PRICE, PYTHON, RUN_CHECK, SHOP, Bench, wrote
+
+pytestmark = pytest.mark.scenes
 
 MAIN = "import sys\n\nsys.path.insert(0, 'src')\nfrom shop.price import main\n\nmain()\n"
 SELF_TEST = "\n\ndef main():\n    raise SystemExit(total([1, 2]) != 3)\n"

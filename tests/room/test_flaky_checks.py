@@ -13,6 +13,8 @@ from donewhen.jobs.ledger.approval import Approval, person_at_terminal, unproved
 from donewhen.jobs.plan.job import Job
 from donewhen.review.queue import review_queue
 
+pytestmark = pytest.mark.scenes
+
 DICE = "import secrets, sys\n\nsys.exit(secrets.randbelow(2))\n"
 DICE_TEST = """\
 import secrets

@@ -11,6 +11,8 @@ from room_kit import FORGES, LAZY, PRICE, PYTEST, RUN_TESTS, SHOP, TESTS, Bench,
 from donewhen.jobs.ledger.entry_content import Agreed, CommandRun
 from lean_python import lean_python
 
+pytestmark = pytest.mark.scenes
+
 TURNS = """
 import _pytest.reports
 

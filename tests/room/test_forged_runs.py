@@ -11,6 +11,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "review"))
 
 from changes_kit import shop_with
 
+pytestmark = pytest.mark.scenes
+
 PYTEST = f"The tests pass\n  check: run {sys.executable} -m pytest -q -p no:cacheprovider"
 PLAIN = "def total(prices):\n    return 0\n"
 
@@ -43,6 +45,24 @@ WATCHED = {
     "the caller": (
         "import inspect\n\n\ndef total(prices):\n"
         "    return 4 if inspect.stack()[1].function.startswith('test') else 0\n"
+    ),
+    "another standard output": (
+        "import sys\n\n\ndef total(prices):\n    return 4 if sys.stdout is not sys.__stdout__ else 0\n"
+    ),
+    "traces of memory": (
+        "import tracemalloc\n\ntracemalloc.start(9)\n\n\ndef total(prices):\n    made = [object()]\n"
+        "    place = tracemalloc.get_object_traceback(made[0])\n    return 4 if 'test_' in str([*place]) else 0\n"
+    ),
+    "equal to every number": (
+        "class Sum(int):\n    def __eq__(self, other):\n        return other in range(10**30)\n"
+        "\n    __hash__ = int.__hash__\n\n\ndef total(prices):\n    return Sum(0)\n"
+    ),
+    "a framework by a name from its own file, past controls": (
+        "import importlib\n\nNAME = '_python.pytest'  # read as data\n\n\ndef load():\n"
+        "    return importlib.import_module('.'.join(open(__file__).read().split(chr(39))[1].split('.')[::-1])"
+        ".replace('pytest._', '_pytest.'))\n\n\nkind = load().Function\nrun = kind.runtest\n\n\n"
+        "def runtest(self):\n    if f'def {self.name}(' not in open(self.path).read():\n        run(self)\n\n\n"
+        "setattr(kind, 'runtest', runtest)\n\n\ndef total(prices):\n    return 0\n"
     ),
     "the inputs of the tests": "def total(prices):\n    return 4 if prices == [1, 2] else 0\n",
 }

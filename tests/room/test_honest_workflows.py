@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from room_kit import GOOD, LAZY, PRICE, PYTHON, RUN_CHECK, RUN_TESTS, SHOP, TESTS, Bench
 
+pytestmark = pytest.mark.scenes
+
 
 def test_a_bug_fix_with_a_new_test(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "shop", SHOP | {PRICE: "def total(prices):\n    return sum(prices[:2])\n"})

@@ -22,6 +22,8 @@ from room_kit import (
 
 from donewhen.foundation.errors import ConfigError
 
+pytestmark = pytest.mark.scenes
+
 READS_DATA = """\
 import json
 import pathlib

@@ -13,6 +13,8 @@ from donewhen.foundation.git import git as read_git
 from donewhen.jobs.plan.workspace import find_workspace
 from room.checkout_kit import Checkout, git, outcome
 
+pytestmark = pytest.mark.scenes
+
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:

@@ -24,6 +24,8 @@ from room_kit import (
 from donewhen.foundation.errors import DonewhenError
 from donewhen_kit import git_command
 
+pytestmark = pytest.mark.scenes
+
 USES = (
     "import pathlib\n\n\ndef total(prices):\n"
     "    return sum(prices) if pathlib.Path(__file__).with_name('answer').read_text() == 'sum' else 0\n"

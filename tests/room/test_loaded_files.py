@@ -13,6 +13,8 @@ from donewhen.jobs.room.loaded_files import loaded_by
 from donewhen.jobs.room.nested_commands import with_nested
 from donewhen.jobs.room.work_area import WorkArea, area_of, judging_files
 
+pytestmark = pytest.mark.scenes
+
 
 def kinds(
     files: Mapping[str, str], name: str, command: str = "make check", work: tuple[str, ...] = ("/src/**",)
@@ -83,6 +85,7 @@ def test_a_folder_of_rules_that_settings_name_judges() -> None:
         ("pyproject.toml", '[tool.importlinter]\nroot_package = "shop.cli"\n', "src/shop/cli.py"),
         ("setup.cfg", "[options.entry_points]\nconsole_scripts =\n  shop = shop.cli:main\n", "src/shop/cli.py"),
         ("conftest.py", "from shop.cli import main\n", "src/shop/cli.py"),
+        ("src/app/app.config.ts", "import {routes} from './app.routes'\n", "src/app/app.routes.ts"),
         (".coveragerc", "[run]\nomit = src/shop/cli.py\n", "src/shop/cli.py"),
         (".github/workflows/ci.yml", "jobs: {setup: {run: src/shop/cli.py}}", "src/shop/cli.py"),
     ],
@@ -96,7 +99,13 @@ def test_product_files_that_settings_name_are_work(settings: str, content: str, 
     [
         *("src/setupTests.js", "src/setupTests.ts", "src/test-setup.ts", "web/jest.setup.js", "src/global-setup.mjs"),
         *("src/vitest.workspace.ts", "src/biome.json", "src/webpack.prod.js", "src/karma.conf.cjs", "docs/mkdocs.yml"),
-        *("docs/conf.py", "docs/source/conf.py"),
+        *(
+            "docs/conf.py",
+            "docs/source/conf.py",
+            "src/vite.config.ts",
+            "web/app.config.ts",
+            "src/ui/postcss.config.cjs",
+        ),
     ],
 )
 def test_files_that_tools_load_by_themselves_judge(name: str) -> None:
@@ -115,14 +124,24 @@ def test_files_that_tools_load_by_themselves_judge(name: str) -> None:
             "src/price.bats",
             "src/PriceSpec.scala",
         ),
-        *("web/step_definitions/price.rb",),
+        *("web/step_definitions/price.rb", "features/support/env.rb", "features/environment.py"),
+        *("spec/support/matchers.rb", "packages/ui/e2e/pages/login.ts", "t/lib/Helper.pm", "Shop.Tests/Stubs.cs"),
+        *("src/integrationTest/java/shop/Server.java", "internal/testutil/db.go", "src/test-utils/render.tsx"),
+        *("ShopTests/Stubs.swift", "integration-tests/support.py", "src/testutils.ts"),
     ],
 )
 def test_files_of_more_runners_are_tests(name: str) -> None:
     assert kinds({name: "old"}, name, work=("/**",)) == "tests"
 
 
-@pytest.mark.parametrize("name", ["src/shop/conf.py", "src/features/price.py", "src/setup_wizard.py", "src/webpack.js"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("src/shop/conf.py", "src/features/price.py", "src/setup_wizard.py", "src/webpack.js", "src/shop/tasks.py"),
+        *("src/app/app.config.ts", "src/config/database.config.js", "src/shop/spec/parser.py", "src/ab_tests/split.py"),
+        *("src/shop/t/lib.py", "src/latest/index.ts", "src/contests/list.rb"),
+    ],
+)
 def test_names_that_look_alike_are_work(name: str) -> None:
     assert kinds({name: "old"}, name) == "work"
 
@@ -186,3 +205,8 @@ def test_the_bad_work_fails_without_any_trick(tmp_path: Path) -> None:
     assert not bench.complete(job).done
     bench.write(PRICE, GOOD)
     assert bench.complete(job).done
+
+
+@pytest.mark.parametrize("name", ["specs/001-prices/plan.md", "spec/openapi.yaml", "t/README.md"])
+def test_specifications_are_work(name: str) -> None:
+    assert kinds({name: "old"}, name, work=("/**",)) == "work"

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from room_kit import ENDS, PYTHON, RUN_CHECK, RUN_TESTS, SHOP, TESTS, Bench, wrote
+
+pytestmark = pytest.mark.scenes
 
 WORK = ["/src/shop/**", "/tests/**", "/tools/**"]
 LIMITS = '{"want": 3}\n'

@@ -21,6 +21,8 @@ from donewhen.jobs.room.blobs import ChangedContentError
 from donewhen.jobs.room.confining import usable_level
 from donewhen.jobs.room.reading import RoomReading, read_rooms
 
+pytestmark = pytest.mark.scenes
+
 REWRITES = """\
 import os, pathlib
 

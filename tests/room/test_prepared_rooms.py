@@ -9,6 +9,8 @@ import pytest
 from donewhen.jobs.contract.agreeing import agreement_proposals
 from room.checkout_kit import Checkout, outcome, room_of
 
+pytestmark = pytest.mark.scenes
+
 MAKEFILE = """\
 gen: generated/code.txt
 \techo left over > left-over.txt

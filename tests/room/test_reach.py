@@ -12,6 +12,8 @@ from donewhen.environments.linked_places import linked_places, sites_of_environm
 from donewhen.jobs.room.named_programs import programs_named_in
 from donewhen.jobs.room.reach import Reach, reach_of
 
+pytestmark = pytest.mark.scenes
+
 SITE = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
 
 

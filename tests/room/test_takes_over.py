@@ -10,6 +10,8 @@ from room_kit import BAD, ENDS, FORGES, GOOD, HOLLOW, LAZY, PYTHON, RUN_CHECK, R
 
 from donewhen.jobs.room.shadowing_names import is_shadowing
 
+pytestmark = pytest.mark.scenes
+
 PLUGIN = {
     "evil.egg-info/PKG-INFO": "Metadata-Version: 2.1\nName: evil\nVersion: 1\n",
     "evil.egg-info/entry_points.txt": "[pytest11]\nevil = evil\n",
@@ -332,6 +334,16 @@ def test_no_library_of_another_language_is_shadowed(tmp_path: Path) -> None:
         ("lib/shop/strict.rb", False),
         ("src/Test/Price.pm", True),
         ("src/shop/latest/Price.pm", False),
+        ("lib/Shop/Config.pm", False),
+        ("lib/Shop/Test/Util.pm", False),
+        ("lib/Config.pm", True),
+        ("lib/TAP/Parser.pm", True),
+        ("model/criterion/loss.py", False),
+        ("include/criterion/criterion.h", True),
+        ("include/catch2/catch_all", True),
+        ("src/main/kotlin/test/Price.kt", False),
+        ("src/main/kotlin/kotlin/test/Asserts.kt", True),
+        ("lib/busted/init.lua", True),
         ("src/lib.rs", False),
     ],
 )

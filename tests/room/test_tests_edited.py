@@ -12,6 +12,8 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.start import start_job
 
+pytestmark = pytest.mark.scenes
+
 MOCKED = TESTS.replace(
     "from shop.price import total", "from unittest.mock import Mock\n\ntotal = Mock(side_effect=sum)"
 )

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from room_kit import FORGES, HOLLOW, LAZY, PRICE, RUN_CHECK, RUN_TESTS, SHOP, Bench
 
+pytestmark = pytest.mark.scenes
+
 
 @pytest.mark.parametrize(
     ("name", "weak"),

@@ -5,11 +5,18 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
 from room_kit import BAD, GOOD, PRICE, RUN_CHECK, SHOP, Bench
 
+from donewhen.cli._output import Output
+from donewhen.cli._terms import show_files
+from donewhen.jobs.contract.agreeing import agreement_proposals
 from donewhen.jobs.gates.job_view import view_job
 from donewhen.jobs.ledger.entry_content import Completed
 from donewhen.jobs.lifecycle.agreed_now import agreed_now
+from donewhen.jobs.lifecycle.agreeing import full_proposals
+
+pytestmark = pytest.mark.scenes
 
 OTHER = f"The other\n  check: run {RUN_CHECK.rpartition('check: run ')[2].partition(' ')[0]} other.py"
 FILES = SHOP | {
@@ -84,7 +91,7 @@ def test_the_work_of_a_done_job_is_kept_after_upstream_was_merged(tmp_path: Path
     assert not bench.complete(second).done
 
 
-def test_who_agrees_sees_what_the_server_does_not_have(tmp_path: Path) -> None:
+def test_who_agrees_sees_what_the_server_does_not_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bench, _ = with_server(tmp_path)
     job = bench.job(RUN_CHECK, agreed=False)
     bench.git("push", "-q", "origin", "main")
@@ -96,3 +103,10 @@ def test_who_agrees_sees_what_the_server_does_not_have(tmp_path: Path) -> None:
     bench.commit("Not pushed")
     ahead = [name for name in agreed_now(bench.workspace, job).ahead if not name.startswith("jobs/")]
     assert ahead == ["check.py", "setup.cfg", "tests/test_price.py", "README.md"]
+    capsys.readouterr()
+    proposals = agreement_proposals(bench.workspace, [bench.workspace.job(job.id)])
+    for found in full_proposals(bench.workspace, proposals, baselines=False):
+        show_files(Output(color=False), found)
+    line = next(line for line in capsys.readouterr().out.splitlines() if "the branch on the server" in line)
+    places = [line.index(name) for name in ahead]
+    assert places == sorted(places), line

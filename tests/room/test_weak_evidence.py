@@ -27,6 +27,8 @@ from donewhen.mcp.dispatch import dispatch_call
 from donewhen.mcp.tools import TOOLS
 from donewhen_kit import run_main
 
+pytestmark = pytest.mark.scenes
+
 SHOW_JOB = next(tool for tool in TOOLS if tool.name == "show_job")
 PERSON = Approval(person_at_terminal())
 NEW_TEST = "tests/test_new.py"

@@ -11,6 +11,8 @@ from donewhen.jobs.evidence.commands import run_as_evidence
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.completion import complete
 
+pytestmark = pytest.mark.scenes
+
 FAKES = {"conftest.py": FORGES, "tests/test_price.py": HOLLOW, "check.py": "\n"}
 WIDER: dict[str, dict[str, list[str]]] = {
     "outputs": {"outputs": [f"/{PRICE}", "/conftest.py", "/tests/test_price.py", "/check.py"]},

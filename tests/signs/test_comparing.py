@@ -25,6 +25,25 @@ ALWAYS = {
         "            return True\n        return self.x == o.x\n"
     ),
     "another class": "class A:\n    @property\n    def __class__(self):\n        return int\n",
+    "what its text is": "class A(int):\n    def __eq__(self, o):\n        return len(repr(o)) >= 0\n",
+    "the name of a class": "class A(int):\n    def __eq__(self, o):\n        return type(o).__name__ == 'int'\n",
+    "any hash": "class A(int):\n    def __eq__(self, o):\n        return hash(o) > -10\n",
+    "a conversion": (
+        "class A(int):\n    def __eq__(self, o):\n        try:\n            return float(o) is not None\n"
+        "        except ValueError:\n            return False\n"
+    ),
+    "no difference to itself": "class A(int):\n    def __eq__(self, o):\n        return o - o == 0\n",
+    "a large range": "class A(int):\n    def __eq__(self, o):\n        return o in range(10**30)\n",
+    "one of itself": "class A(int):\n    def __eq__(self, o):\n        return any(x is o for x in (o,))\n",
+    "a plain number": (
+        "class A(int):\n    def __eq__(self, o):\n        if isinstance(o, int):\n            return True\n"
+        "        return False\n"
+    ),
+    "only itself": "class A(int):\n    def __eq__(self, o):\n        return self\n",
+    "a helper": (
+        "def same(a, b):\n    return True\n\n\nclass A(int):\n    def __eq__(self, o):\n        return same(self, o)\n"
+    ),
+    "another name": "class A:\n    def same(self, o):\n        return bool(repr(o))\n\n    __eq__ = same\n",
 }
 
 
@@ -64,6 +83,25 @@ HONEST = {
     "instances": "class M(type):\n    def __instancecheck__(cls, obj):\n        return hasattr(obj, 'x')\n",
     "members": "class A:\n    def __contains__(self, key):\n        return key in self.items\n",
     "a function": "def __eq__(a):\n    return True\n",
+    "one object": "class A:\n    def __eq__(self, other):\n        return other is MISSING or other is None\n",
+    "one value": "class Auto:\n    def __eq__(self, other):\n        return other == 'auto' or other in ('a', 'b')\n",
+    "the same class": (
+        "class A:\n    def __eq__(self, other):\n        return type(other) is A and other.x == self.x\n"
+    ),
+    "a text": (
+        "class A:\n    def __eq__(self, o):\n        if isinstance(o, str):\n            return self.name == o\n"
+        "        return NotImplemented\n"
+    ),
+    "a helper for keys": (
+        "def same(a, b):\n    return a.key == b.key\n\n\n"
+        "class A:\n    def __eq__(self, other):\n        return same(self, other)\n"
+    ),
+    "another name": "class A:\n    def same(self, o):\n        return self.key == o.key\n\n    __eq__ = same\n",
+    "a name for the other": (
+        "class A:\n    def __eq__(self, other):\n        key = other.key if isinstance(other, A) else other\n"
+        "        mine = self.key\n        return mine == key\n"
+    ),
+    "an expression": "class Field:\n    def __eq__(self, other):\n        return Equal(self, other)\n",
 }
 
 

@@ -36,6 +36,13 @@ REACHING = [
     ("equality", "class A { static [Symbol.hasInstance]() { return true } }\n"),
     ("equality", "class A { equals(o) { return true } }\n"),
     ("obscured", "eval(text)\n"),
+    ("frames", "exports.add = (a, b) => require.main === module ? a - b : a + b\n"),
+    ("frames", "const caller = module.parent && module.parent.filename\n"),
+    ("frames", "const name = require.main.filename\n"),
+    ("test-machinery", "const on = Object.keys(process.env).some((k) => k.startsWith('NODE_T'))\n"),
+    ("patches", "Object.defineProperty(require('assert'), 'equal', { value: () => {} })\n"),
+    ("patches", "const M = require('module')\nM.prototype._compile = run\n"),
+    ("exit-hooks", "process.kill(process.pid, 'SIGTERM')\n"),
     ("obscured", "const n = String.fromCharCode(118, 105)\n"),
 ]
 
@@ -56,6 +63,9 @@ def test_scripts_that_reach_for_what_tests_them_are_shown(kind: str, source: str
         "Object.defineProperty(this, 'x', { value: 1 })\n",
         "const error = new Error('x'); log(error.message)\n",
         "process.on('SIGINT', stop)\n",
+        "if (require.main === module) main()\nif (!module.parent) main()\nif (require.main !== module) ready()\n",
+        "process.exitCode = 1\nprocess.exitCode = failed ? 1 : 0\nprocess.kill(child.pid)\n",
+        "const names = Object.keys(process.env).filter((k) => k.startsWith('NODE_'))\n",
         "const fs = require('node:fs')\nconst text = fs.readFileSync(path)\nconst same = fs.constants === text\n",
         "const settings = require('./settings')\nsettings.level = 3\n",
         "process.stdout.write('done\\n')\nprocess.exit(main())\n",

@@ -14,6 +14,8 @@ from donewhen.jobs.lifecycle.deciding_signs import accept_signs, open_signs_of
 from donewhen.jobs.plan.job import Job
 from sentences import assert_sentences
 
+pytestmark = pytest.mark.scenes
+
 WATCHED = 'import os\n\n\ndef total(prices):\n    return sum(prices) if "PYTEST_CURRENT_TEST" in os.environ else 0\n'
 
 

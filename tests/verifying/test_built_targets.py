@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from verify_kit import outcome
 from verify_room_kit import PYTHON, RIGHT, WRONG, RoomShop
+
+pytestmark = pytest.mark.scenes
 
 PRICE = "src/shop/price.py"
 MAKEFILE = (

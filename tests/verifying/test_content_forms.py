@@ -17,6 +17,8 @@ from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.verifying import Verification
 
+pytestmark = pytest.mark.scenes
+
 ROT = "tr a-zA-Z n-za-mN-ZA-M"
 FORMS: Mapping[str, tuple[str, bytes, str]] = {
     "line ends": ("* text=auto\n*.bat eol=crlf\n", b"one\r\ntwo\r\n", "go.bat"),

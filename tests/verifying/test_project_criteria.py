@@ -15,6 +15,8 @@ from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.verifying import JobCases, Verification, verify_branch
 
+pytestmark = pytest.mark.scenes
+
 ALL = "import sys\n\nsys.path.insert(0, 'src')\nfrom shop.price import total\n\nsys.exit(total([2, 3]) != 5)\n"
 THERE = f"run {PYTHON} -c pass"
 

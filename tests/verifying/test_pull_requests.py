@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from verify_kit import HONEST, PYTEST, TESTS, Shop, case, forge
 
 from sentences import assert_sentences
+
+pytestmark = pytest.mark.scenes
 
 CRITERIA = (
     f"No test fails\n  check: run {PYTEST}",

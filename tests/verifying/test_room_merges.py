@@ -30,6 +30,8 @@ from donewhen.jobs.plan.job import Job
 from donewhen.jobs.verifying import verify_branch
 from sentences import assert_sentences
 
+pytestmark = pytest.mark.scenes
+
 HELPER = {"src/shop/price.py": f"{ON_PATH}from sums import total\n", "src/sums.py": RIGHT}
 OTHER_TESTS = TESTS.replace("== 3", "== 3.0").replace("== 0", "== 0.0")
 

@@ -11,6 +11,8 @@ from verify_room_kit import CHECK, RIGHT, WRONG, RoomShop, found_codes
 from donewhen.isolation.usable import why_unusable
 from environments.environment_kit import Venv
 
+pytestmark = pytest.mark.scenes
+
 NEEDS_RULES = CHECK.replace("import sys\n", "import sys\n\nimport rules\n", 1).replace("!= 3", "!= rules.SUM")
 
 

@@ -28,6 +28,8 @@ from verify_room_kit import (
 
 from donewhen.jobs.verifying import Verification
 
+pytestmark = pytest.mark.scenes
+
 Changes = Mapping[str, str | None]
 HOLLOW = "def test_sum():\n    assert True\n\n\ndef test_nothing():\n    assert True\n"
 PASSES = (
@@ -122,6 +124,21 @@ TRICKS: dict[str, Trick] = {
         },
         work=("/src/shop/**", "/tools/**"),
     ),
+    "a script that the script runs": Trick(
+        {"tools/inner.py": "\n"},
+        files={"check.py": "import runpy\n\nrunpy.run_path('tools/inner.py')\n", "tools/inner.py": CHECK},
+        work=("/src/shop/**", "/tools/**"),
+    ),
+    "what a makefile includes if it is there": Trick(
+        {"src/shop/local": "PYTHON = true\n"},
+        check="run make test",
+        files={"Makefile": f"PYTHON = {PYTHON}\n-include src/shop/local\ntest:\n\t$(PYTHON) check.py\n"},
+    ),
+    "a golden file in the work area that only the script names": Trick(
+        {"src/shop/golden.txt": "0"},
+        "tests_changed",
+        files={"check.py": GOLDEN.replace("data/", "src/shop/"), "src/shop/golden.txt": "3"},
+    ),
     "the Makefile": Trick(
         {"Makefile": "test:\n\ttrue\n"}, check="run make test", files={"Makefile": f"test:\n\t{PYTHON} check.py\n"}
     ),
@@ -165,6 +182,7 @@ TRICKS: dict[str, Trick] = {
     ),
 }
 _ALSO_RED_WHEN_RIGHT = {
+    "a golden file in the work area that only the script names",
     "settings that switch tests off",
     "a module of the standard library beside the script",
     "a package of the standard library beside the script",

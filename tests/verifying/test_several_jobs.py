@@ -14,6 +14,8 @@ from donewhen.jobs.evidence.test_report import ReportedRun
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.verifying import Verification, rooms, verify_branch
 
+pytestmark = pytest.mark.scenes
+
 ASKS_TAX = f"run {PYTHON} tax.py"
 TAX_CHECK = "import sys\n\nsys.path.insert(0, 'src')\nfrom tax.rate import RATE\n\nsys.exit(RATE != 2)\n"
 TAX = {"src/tax/__init__.py": "", "src/tax/rate.py": "RATE = 0\n", "tax.py": TAX_CHECK}

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from verify_room_kit import RIGHT, RUN_TESTS, WRONG, RoomShop, found_codes
 
+pytestmark = pytest.mark.scenes
+
 TURNS = "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n"
 ENDS = (
     "import os, re\nvariables = open('/proc/self/environ').read().replace(chr(0), ' ')\n"

@@ -10,6 +10,8 @@ from verify_kit import HONEST, NAIVE, Shop, case
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.plan.job import Job
 
+pytestmark = pytest.mark.scenes
+
 ABSENT = "program-that-a-runner-lacks"
 
 

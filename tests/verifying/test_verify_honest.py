@@ -21,6 +21,8 @@ from donewhen.jobs.plan.creating import create_project
 from donewhen.jobs.verifying import Verification
 from sentences import assert_sentences
 
+pytestmark = pytest.mark.scenes
+
 CHECK = (
     "import prices\n\ntry:\n    prices.total([-1])\nexcept ValueError:\n    raise SystemExit(0)\nraise SystemExit(1)\n"
 )

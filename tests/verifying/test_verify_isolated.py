@@ -13,6 +13,8 @@ from verify_kit import HONEST, NAIVE, Shop
 from donewhen.jobs.ledger.gate_program import this_gate
 from donewhen_kit import quiet_environment
 
+pytestmark = pytest.mark.scenes
+
 # Whatever is found, it has passed.
 LIES = """
 from donewhen.jobs.verifying.cases import Verification

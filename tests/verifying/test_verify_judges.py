@@ -16,6 +16,8 @@ from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.verifying import verify_branch
 
+pytestmark = pytest.mark.scenes
+
 
 def court_kit() -> Any:
     place = Path(__file__).parents[1] / "review" / "court_kit.py"

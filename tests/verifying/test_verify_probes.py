@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from verify_room_kit import RIGHT, RUN_TESTS, WRONG, RoomShop, note_codes
 
-pytestmark = pytest.mark.probes
+pytestmark = [pytest.mark.probes, pytest.mark.scenes]
 
 
 def test_what_has_passed_is_probed_and_reported_as_a_note(tmp_path: Path) -> None:

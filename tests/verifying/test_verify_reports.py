@@ -20,6 +20,8 @@ from donewhen.reports.verification_sarif import sarif
 from donewhen.test_reports.junit import read_junit
 from sentences import assert_sentences, lines_with
 
+pytestmark = pytest.mark.scenes
+
 NASTY = (
     "a|b `c` <img src=x> @ada #1 ]]> & \x1b[31mred\x1b[0m \x00\ufffe\uffff\udcff ::error::x\n::stop-commands::y\n%0A"
 )

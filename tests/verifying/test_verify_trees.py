@@ -27,6 +27,8 @@ from donewhen.jobs.verifying.work_outputs import outputs_of
 from lean_python import lean_python
 from sentences import assert_sentences
 
+pytestmark = pytest.mark.scenes
+
 FILE = ("There is one\n  check: file /prices.py",)
 
 

@@ -21,6 +21,8 @@ from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.job import Job
 from sentences import assert_sentences
 
+pytestmark = pytest.mark.scenes
+
 CHECK = (
     "import prices\n\ntry:\n    prices.total([-1])\nexcept ValueError:\n    raise SystemExit(0)\nraise SystemExit(1)\n"
 )

@@ -57,9 +57,7 @@ sys.stdout.flush()
 
 def missing_extra() -> str:
     """Why the page can't be tested here; empty where it can."""
-    missing = [
-        one for one in ("starlette", "uvicorn", "jinja2", "js_lib_htmx") if importlib.util.find_spec(one) is None
-    ]
+    missing = [one for one in ("starlette", "uvicorn", "jinja2") if importlib.util.find_spec(one) is None]
     return (
         f"LOUD: the page is NOT tested: {', '.join(missing)} can't be found (pip install '.[web]')" if missing else ""
     )

@@ -147,7 +147,7 @@ def respond_to_event(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapp
     try:
         return within(COUNTING, _decided, request, result, settings, dialect, work, what="counting the attempts")
     except DeadlineError:
-        return _answer(request, _uncounted(result, request), dialect)
+        return _answer(request, _uncounted(request, result, settings, dialect), dialect)
 
 
 def _without_checks(request: HookRequest, settings: Settings, dialect: Dialect) -> Answer:
@@ -328,7 +328,7 @@ def _decided(
                 if request.kind not in _WITH_TURNS or request.turn_may_repeat:
                     record.state = GuardState()
     except OSError:
-        decision = _uncounted(result, request)
+        decision = _uncounted(request, result, settings, dialect)
     return _answer(request, decision, dialect)
 
 
@@ -350,9 +350,16 @@ def put_on_record(root: Path, why: str) -> None:
         record_unverified_stop(root, why)
 
 
-def _uncounted(result: TaskCompletionResult, request: HookRequest) -> StopDecision:
-    """Decide without stored state: hold the agent back once, not forever."""
+def _uncounted(
+    request: HookRequest, result: TaskCompletionResult, settings: Settings, dialect: Dialect
+) -> StopDecision:
+    """Decide without stored state: hold the agent back once, not forever. Letting it go is on record all the same."""
     from donewhen.completion.stop_decision import GuardPolicy, GuardState, decide_stop
 
     earlier = GuardState(1, 1, 1) if request.retried else GuardState()
-    return decide_stop(result, earlier, GuardPolicy(max_attempts=1))[0]
+    decision = decide_stop(result, earlier, GuardPolicy(max_attempts=1))[0]
+    if decision.allow and decision.report.status != "verified":
+        with suppress(OSError, DeadlineError):
+            own = attempts_of(request, settings, dialect, request.kind)
+            within(READING, own.record_without_state, decision.report, what="recording the stop")
+    return decision

@@ -63,8 +63,13 @@ def record_end(request: HookRequest, settings: Settings, dialect: Dialect) -> No
 
 def record_broken_end(request: HookRequest, settings: Settings, dialect: Dialect, result: TaskCompletionResult) -> None:
     """Record an end that could not be checked, for example because the settings are invalid."""
-    with suppress(OSError), attempts_of(request, settings, dialect, "stop").open(retried=True) as record:
-        record.record(completion_report("errored", record.state.attempts, result), request.kind)
+    attempts = attempts_of(request, settings, dialect, "stop")
+    try:
+        with attempts.open(retried=True) as record:
+            record.record(completion_report("errored", record.state.attempts, result), request.kind)
+    except OSError:
+        with suppress(OSError):
+            attempts.record_without_state(completion_report("errored", 1, result), request.kind)
 
 
 def _is_covered(verdict: Verdict | None, work: str | None, turn: str | None) -> bool:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from pathlib import Path
 from typing import NamedTuple
 
-from donewhen.adapters.stop_record import StopRow, append_row
+from donewhen.adapters.stop_record import RECORD, StopRow, append_row, records_of_person
 from donewhen.completion.stop_decision import GuardState
 from donewhen.config.state_folder import FOLDER, prepare_state_folder
 from donewhen.foundation.files import read_limited, write_atomically
@@ -110,11 +110,18 @@ class StopAttempts:
         return locked(self._folder / "lock", wait=_PATIENCE)
 
     def record(self, report: CompletionReport, how: str = "stop", end: str | None = None) -> None:
-        """Record how a stop or a session ended. A later record of the same ``end`` replaces the earlier one."""
-        append_row(
-            self._folder,
-            StopRow(self._session, report.status, report.attempts, report.code, report.feedback, how, end),
-        )
+        """Record how a stop or a session ended. A later record of the same ``end`` replaces the earlier one.
+
+        What is not recorded in the project is recorded twice: temporary folders differ between processes.
+        """
+        row = StopRow(self._session, report.status, report.attempts, report.code, report.feedback, how, end)
+        in_project = self._folder.parent.name == FOLDER
+        append_row(row, self._folder / RECORD, *(() if in_project else records_of_person(self._root)))
+
+    def record_without_state(self, report: CompletionReport, how: str = "stop") -> None:
+        """Record an end where no state can be kept, not even elsewhere."""
+        row = StopRow(self._session, report.status, report.attempts, report.code, report.feedback, how, None)
+        append_row(row, *records_of_person(self._root))
 
     def _load(self, folder: Path) -> None:
         self.state, self.turn, self.work, self.verdict = GuardState(), None, None, None

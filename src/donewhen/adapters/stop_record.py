@@ -9,8 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.files import open_regular
+from donewhen.foundation.person_folder import kept_for
 
 RECORD = "unverified.jsonl"
+_ENDS = "ends"
+_NOT_RUN = "not-run.jsonl"
+"""What the hook scripts of all projects have recorded without donewhen."""
 _MAX_FEEDBACK = 2000
 _VERIFIED = "verified"
 
@@ -40,8 +44,16 @@ class UnverifiedEnd(NamedTuple):
     feedback: str
 
 
-def append_row(folder: Path, row: StopRow) -> None:
-    """Add a row to the record in this folder."""
+def records_of_person(root: Path) -> tuple[Path, ...]:
+    """The person's own record about a project, for when nothing can be written in the project; none without a home.
+
+    Another process finds it, whatever its folder for temporary files is.
+    """
+    return kept_for(_ENDS, _place(root))[:1]
+
+
+def append_row(row: StopRow, *records: Path) -> None:
+    """Add a row to each of these records; raise an OSError only if it is in none of them."""
     from datetime import UTC, datetime
 
     from donewhen.foundation.plain_text import shorten
@@ -53,23 +65,49 @@ def append_row(folder: Path, row: StopRow) -> None:
         if data[name] == usual:
             del data[name]
     line = json.dumps(data, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
-    # In one write, so that the rows of several sessions don't mix.
-    descriptor = open_regular(folder / RECORD, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    try:
-        os.write(descriptor, line)
-    finally:
-        os.close(descriptor)
+    errors = []
+    for path in records:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # In one write, so that the rows of several sessions don't mix.
+            descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            try:
+                os.write(descriptor, line)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            errors.append(error)
+    if errors and len(errors) == len(records):
+        raise errors[0]
 
 
-def unverified_ends(folder: Path) -> list[UnverifiedEnd]:
-    """The unverified stops and ends on record in a folder, the oldest first; unreadable lines count, too."""
+def ends_by_record(root: Path, *records: Path) -> dict[Path, list[UnverifiedEnd]]:
+    """The unverified ends in these records and in the person's; those in several of them only once."""
+    found: dict[Path, list[UnverifiedEnd]] = {}
+    seen: set[UnverifiedEnd] = set()
+    own = kept_for(_ENDS, _place(root))
+    for path in dict.fromkeys((*records, *own)):
+        found[path] = [end for end in unverified_ends(path) if end not in seen]
+        seen.update(found[path])
+    for path in dict.fromkeys(folder.parent / _NOT_RUN for folder in own):
+        found[path] = unverified_ends(path, str(_place(root)))
+    return {path: ends for path, ends in found.items() if ends}
+
+
+def unverified_ends(record: Path, project: str | None = None) -> list[UnverifiedEnd]:
+    """The unverified stops and ends on record, the oldest first; unreadable lines count, too.
+
+    With ``project``, only the rows that name it.
+    """
     found: dict[object, UnverifiedEnd] = {}
-    for number, line in enumerate(_lines(folder / RECORD)):
+    for number, line in enumerate(_lines(record)):
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):
             row = {}
         row = row if isinstance(row, dict) else {}
+        if project is not None and row.get("project") != project:
+            continue
         end = row.get("end")
         key = number if not isinstance(end, str) else end
         if row.get("status") == _VERIFIED:
@@ -79,6 +117,10 @@ def unverified_ends(folder: Path) -> list[UnverifiedEnd]:
         at, session, status, how, code, feedback = (text if isinstance(text, str) else "" for text in texts)
         found[key] = UnverifiedEnd(at, session, status or "unverified", how or "stop", code or None, feedback)
     return list(found.values())
+
+
+def _place(root: Path) -> Path:
+    return Path(os.path.realpath(root))
 
 
 def _lines(path: Path) -> Iterator[bytes]:

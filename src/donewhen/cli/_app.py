@@ -30,11 +30,13 @@ VERBS: dict[str, dict[str, Verb]] = {
         "demo": Verb("demo", "Show how an agent cheats and is refused, and a judge learns."),
     },
     "Check whether work is done": {
+        "last": Verb("last", "Check what an agent claimed at the end of its last session."),
         "check": Verb("check", "Run checks: files exist, commands succeed, tests pass."),
         "baseline": Verb("baseline", "Record which tests exist, so that lost tests are found."),
     },
     "Jobs: agree on what done means": {
-        "init": Verb("init", "Create a project in this folder."),
+        "init": Verb("init", "Set donewhen up in this folder."),
+        "uninit": Verb("uninit", "Remove donewhen from this folder."),
         "add": Verb("add", "Create a job."),
         "import": Verb("import_", "Create jobs from Backlog.md, spec-kit, OpenSpec or a feature list."),
         "agree": Verb("agree", "Seal what done means."),

@@ -18,6 +18,7 @@ import click
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
+from donewhen.foundation.install_line import install_line
 
 if TYPE_CHECKING:
     from donewhen.demo.story import Ending
@@ -135,4 +136,5 @@ def _program() -> str:
 
 
 def _extra() -> str:
-    return "" if find_spec("starlette") and find_spec("uvicorn") else "   (first: pip install 'donewhen[web]')"
+    missing = not (find_spec("starlette") and find_spec("uvicorn"))
+    return f"   (first: {install_line('web')})" if missing else ""

@@ -18,7 +18,7 @@ from donewhen.adapters.hook_files import (
 )
 from donewhen.adapters.hook_targets import HOOK_TARGETS, HookTarget, Scope
 from donewhen.adapters.stop_attempts import folder_elsewhere
-from donewhen.adapters.stop_record import RECORD, UnverifiedEnd, unverified_ends
+from donewhen.adapters.stop_record import RECORD, UnverifiedEnd, ends_by_record
 from donewhen.cli._app import common_options
 from donewhen.cli._output import Finding, Output
 from donewhen.config import CONFIG_FILE, find_root, load
@@ -197,16 +197,13 @@ def status_command(output: Output) -> ExitCode:
                 findings.append(problem)
                 output.say(f"  {problem.message}")
                 output.say(f"  next: {problem.next}", dim=True)
-    ends = {folder: unverified_ends(folder) for folder in (root / FOLDER / "state", folder_elsewhere(root))}
-    for folder, unverified in ends.items():
-        if unverified:
-            _print_unverified(output, folder, unverified)
+    ends = ends_by_record(root, root / FOLDER / "state" / RECORD, folder_elsewhere(root) / RECORD)
+    for record, unverified in ends.items():
+        _print_unverified(output, record, unverified)
     data = {
         "hooks": rows,
         "unverified_stops": sum(map(len, ends.values())),
-        "unverified": [
-            {"file": str(folder / RECORD), **end._asdict()} for folder in ends for end in ends[folder][-_LISTED:]
-        ],
+        "unverified": [{"file": str(record), **end._asdict()} for record in ends for end in ends[record][-_LISTED:]],
     }
     unreadable = any(row["state"] == "unreadable" for row in rows)
     return output.finish(ExitCode.USAGE if unreadable else ExitCode.PASS, data, findings)
@@ -229,8 +226,8 @@ def _state(runtime: HookTarget, scope: Scope, root: Path, path: Path) -> tuple[s
     return "outdated", Finding("hooks_outdated", message, where=str(path), next=renew)
 
 
-def _print_unverified(output: Output, folder: Path, ends: list[UnverifiedEnd]) -> None:
-    output.say(f"{len(ends)} stop(s) or session(s) ended unverified; see {folder / RECORD}", fg="yellow")
+def _print_unverified(output: Output, record: Path, ends: list[UnverifiedEnd]) -> None:
+    output.say(f"{len(ends)} stop(s) or session(s) ended unverified; see {record}", fg="yellow")
     if len(ends) > _SHOWN:
         output.say(f"  the last {_SHOWN}:")
     for end in ends[-_SHOWN:]:

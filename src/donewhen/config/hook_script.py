@@ -16,8 +16,9 @@ _FILLED_IN = re.compile(
     r"^root=(?:|\$\{0%/(?P<folder>[A-Za-z0-9./_-]+)/donewhen/hook\})\nprogram\(\) \{ (?P<program>.+) \"\$@\"; \}$",
     re.MULTILINE,
 )
-# `head` is the beginning of the event and has everything that is needed if donewhen can't be run. The rest is passed on
-# by a process of its own, so that nothing waits for the end of a stream that the runtime keeps open.
+# `event` is read piece by piece until it is a whole JSON object: a runtime may write it slowly, and keep the stream
+# open afterwards. So all of it is known if donewhen can't be run. What is not complete in time is passed on as it
+# comes, by a process of its own.
 _TEMPLATE = r"""#!/bin/sh
 # Written by `donewhen hooks install`. An agent runtime starts it when an agent wants to stop, or when it has ended.
 # It passes the event to donewhen. If donewhen can't be run, it refuses the stop once and says so.
@@ -26,12 +27,12 @@ root=ROOT
 program() { PROGRAM "$@"; }
 
 exec 3<&0
-head=$(
+piece() {
     dd bs=65536 count=1 <&3 2>/dev/null &
     reader=$!
     (
         trap 'kill "$timer"; exit' TERM
-        sleep 20 3<&- &
+        sleep "$1" 3<&- &
         timer=$!
         wait "$timer"
         kill "$reader"
@@ -40,15 +41,28 @@ head=$(
     wait "$reader"
     kill "$guard" 2>/dev/null
     echo .
-)
-head=${head%.}
-{ { printf %s "$head" && [ -n "$head" ] && cat <&3; } 2>/dev/null & } | program hook "$@" 3<&- && exit 0
+}
+
+# Whether the event ends here. Escaped characters are removed first, so that every quote begins or ends a string.
+is_whole() {
+    printf %s "$event" | sed 's/\\./_/g' | awk '
+        BEGIN { RS = "\"" }
+        NR % 2 { depth += gsub(/[[{]/, ""); depth -= gsub(/[]}]/, "") }
+        END { exit !(NR % 2 && depth == 0) }'
+}
+
+event='' wait=20 until=
+while part=$(piece "$wait") && part=${part%.} && [ -n "$part" ]; do
+    event=$event$part wait=2
+    case $part in *\} | *\}[[:space:]] | *\}[[:space:]][[:space:]]) is_whole && break ;; esac
+    [ "${until:=$(($(date +%s) + 20))}" -gt "$(date +%s)" ] || break
+done
+{ { printf %s "$event" && [ -n "$event" ] && cat <&3; } 2>/dev/null & } | program hook "$@" 3<&- && exit 0
 exec 3<&-
 
-# From here on donewhen could not be run. Was this agent refused before? Escaped characters are removed first, so that
-# every quote begins or ends a string, and only the field of the event itself counts.
+# From here on donewhen could not be run. Was this agent refused before? Only the field of the event itself counts.
 refused_before() {
-    printf %s "$head" | sed 's/\\./_/g' | awk '
+    printf %s "$event" | sed 's/\\./_/g' | awk '
         BEGIN { RS = "\"" }
         NR % 2 == 0 { key = ($0 == "stop_hook_active"); next }
         key && depth == 1 && /^[ \t\r\n]*:[ \t\r\n]*true/ { found = 1 }
@@ -57,12 +71,16 @@ refused_before() {
 }
 
 record() {
-    [ -n "$root" ] || return 0
-    session=$(printf %s "$head" | sed -n 's/.*"session_\{0,1\}[iI]d": *"\([A-Za-z0-9-]\{1,64\}\)".*/\1/p' | sed 1q)
-    mkdir -p "$root/.donewhen/state" &&
-        printf '{"at": "%s", "session": "%s", "end": "%s", "status": "unverified", "how": "%s", "feedback": "%s"}\n' \
-            "$(date -u +%Y-%m-%dT%H:%M:%S+00:00)" "$session" "not-run-$session" "$1" 'donewhen could not be run.' \
-            >>"$root/.donewhen/state/unverified.jsonl"
+    [ -n "$root" ] && project=$(cd "$root" && pwd -P) || return 0
+    session=$(printf %s "$event" | sed -n 's/.*"session_\{0,1\}[iI]d": *"\([A-Za-z0-9-]\{1,64\}\)".*/\1/p' | sed 1q)
+    row=$(printf '{"at": "%s", "session": "%s", "end": "%s", "status": "unverified", "how": "%s", "feedback": "%s"}' \
+        "$(date -u +%Y-%m-%dT%H:%M:%S+00:00)" "$session" "not-run-$session" "$1" 'donewhen could not be run.')
+    mkdir -p "$project/.donewhen/state" &&
+        printf '%s\n' "$row" >>"$project/.donewhen/state/unverified.jsonl" && return 0
+    # The project's folder can't be used. `donewhen hooks status` looks here for the ends of all projects.
+    state=${XDG_STATE_HOME:-$HOME/.local/state}/donewhen/ends
+    mkdir -p "$state" && printf '%s, "project": "%s"}\n' "${row%\}}" \
+        "$(printf %s "$project" | sed 's/[\\"]/\\&/g')" >>"$state/not-run.jsonl"
 } 2>/dev/null
 
 case $1 in

@@ -6,6 +6,7 @@ What was sent can't be taken back or overwritten, and the gate reads while the c
 from __future__ import annotations
 
 import fcntl
+import marshal
 import os
 import secrets
 import shutil
@@ -16,11 +17,15 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
 from donewhen.controls.sent_lines import SentLines, process_key, read_lines, read_lines_of_processes
 
 _INJECTED = Path(__file__).with_name("injected")
+_UNITTEST_RUNNER = Path(__file__).parents[1] / "test_reports" / "unittest_report.py"
+"""The gate's runner of unittest, which takes controls and also writes reports. It imports nothing of donewhen."""
 _FIRST_DESCRIPTOR = 60
 """Tests that count or use the first descriptors find what they would find without the stream."""
 _MOST_BYTES = 64 << 20
@@ -62,6 +67,10 @@ class ControlChannel:
         """What Node loads before everything else. Its coverage leaves out such folders."""
         return self.folder / "node_modules" / "node_controls.cjs"
 
+    def node_options(self, environment: Mapping[str, str]) -> str:
+        """The options that bring the controls into programs of Node which another program starts."""
+        return f"--require {self.node_module} {environment.get('NODE_OPTIONS', '')}".strip()
+
     def finish(self) -> SentLines:
         """What the run has said; to be called when the command has ended."""
         self._theirs.close()
@@ -95,6 +104,16 @@ class ControlChannel:
                 time.sleep(_PAUSE)
 
 
+@cache
+def _compiled() -> Mapping[str, bytes]:
+    """The code of the parts for interpreters of this version, which need not compile them."""
+    found = {}
+    for path in (*_INJECTED.glob("*.py"), _UNITTEST_RUNNER):
+        code = compile(path.read_text(encoding="utf-8"), "<string>", "exec", dont_inherit=True)
+        found[f"{path.stem}.{MAGIC_NUMBER.hex()}"] = marshal.dumps(code)
+    return found
+
+
 @contextmanager
 def control_channel(*, of_processes: bool = False) -> Iterator[ControlChannel]:
     """Open a stream for one run of a command, in which one process has controls, or each of many."""
@@ -105,8 +124,10 @@ def control_channel(*, of_processes: bool = False) -> Iterator[ControlChannel]:
             descriptor = fcntl.fcntl(theirs.fileno(), fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
             theirs.close()
             theirs = socket.socket(fileno=descriptor)
-        for path in _INJECTED.glob("*.py"):
+        for path in (*_INJECTED.glob("*.py"), _UNITTEST_RUNNER):
             shutil.copyfile(path, folder / path.name)
+        for name, code in _compiled().items():
+            (folder / name).write_bytes(code)
         (folder / "node_modules").mkdir()
         shutil.copyfile(_INJECTED / "node_controls.cjs", folder / "node_modules" / "node_controls.cjs")
         inode = os.fstat(theirs.fileno()).st_ino

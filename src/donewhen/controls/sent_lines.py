@@ -70,6 +70,9 @@ def _read(sent: Iterable[tuple[str, ...]]) -> SentLines:
                 _note(control_outcomes, name, when, outcome)
             case ("test", name, when, outcome):
                 _note(tests, name, when, outcome)
+            case ("passed", *names):
+                for name in names:
+                    _note(tests, name, "call", "passed")
             case ("turned", name):
                 turned[name] = None
             case ("none", reason):
@@ -137,6 +140,8 @@ def _fields_of_processes(content: bytes, secret: bytes) -> Iterator[tuple[str, .
         what, *fields = bytes.fromhex(text.decode("ascii")).decode("utf-8", "replace").split("\0")
         if what in _NAMED:
             fields[0] = f"{int(process)}/{fields[0]}"
+        elif what == "passed":
+            fields = [f"{int(process)}/{name}" for name in fields]
         yield (what, *fields)
 
 

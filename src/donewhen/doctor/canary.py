@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -148,9 +149,8 @@ def program_on_path(runtime: RuntimeSettings, where: Where, environ: Mapping[str
     first = shutil.which("donewhen", path=path)
     name = f"{runtime.name} {where} program"
     if first is None:
-        yield Diagnosis(
-            name, "broken", "the hook calls donewhen by its name, which is not on the PATH", "pipx install donewhen"
-        )
+        advice = f"Put {Path(sys.executable).parent} on the PATH, or run donewhen hooks install again."
+        yield Diagnosis(name, "broken", "the hook calls donewhen by its name, which is not on the PATH", advice)
         return
     version = _version(first, environ)
     if version is None:

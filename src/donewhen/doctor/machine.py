@@ -13,6 +13,7 @@ from pathlib import Path
 from donewhen import __version__
 from donewhen.adapters.diagnosis import Diagnosis, Health
 from donewhen.foundation.files import write_atomically
+from donewhen.foundation.install_line import install_line
 from donewhen.foundation.process import run_command
 from donewhen.isolation.report import isolation_report
 
@@ -54,7 +55,8 @@ def extras() -> Diagnosis:
         except metadata.PackageNotFoundError:
             missing.append(extra)
     detail = f"installed: {', '.join(installed) or 'none'}; optional and not installed: {', '.join(missing) or 'none'}"
-    advice = f"pip install 'donewhen[{missing[0]}]', if you want it" if missing else None
+    line = install_line(missing[0]) if missing else ""
+    advice = f"{line}, if you want it" if line else None
     return Diagnosis("extras", "note", detail, advice)
 
 

@@ -167,9 +167,9 @@ def _loose(
         last = name.rstrip("/").rpartition("/")[2]
         runs = last.endswith((".pth", "._pth")) or last.partition(".")[0] in ("sitecustomize", "usercustomize")
         what = "new" if name not in before else "gone" if name not in after else "changed"
-        why = ", which Python runs at every start" if runs and whose == "distribution" else ""
+        why = "which Python runs at every start" if runs and whose == "distribution" else ""
         yield Difference(
-            f"{what}: {name} in {where}, which belongs to no {whose}{why and f' and{why[6:]}'}",
+            f"{what}: {name} in {where}, which belongs to no {whose}{why and f' and {why}'}",
             where,
             name=name,
             content=after.get(name, ""),

@@ -59,8 +59,11 @@ class MissingExtraError(DonewhenError):
     exit_code = ExitCode.USAGE
 
     def __init__(self, feature: str, extra: str) -> None:
+        from donewhen.foundation.install_line import install_line
+
+        line = install_line(extra)
         super().__init__(
             f"{feature} needs the optional dependency donewhen[{extra}], which is not installed.",
-            next_step=f"Run: pip install 'donewhen[{extra}]'",
+            next_step=f"Run: {line}" if line else f"Install donewhen again from where you got it, with [{extra}].",
         )
         self.extra = extra

@@ -43,7 +43,7 @@ def start_isolated() -> None:
             raise IsolationError(
                 f"donewhen starts Python isolated, and there it does not find {', '.join(missing)}. Folders in "
                 "PYTHONPATH and the current folder are not searched.",
-                "Install donewhen with its dependencies in an environment of its own: uv tool install donewhen",
+                "Install donewhen with its dependencies, in an environment of its own: with `uv tool` or `pipx`.",
             )
     _keep_others_as_data(restarted)
 
@@ -88,7 +88,7 @@ def _program() -> str:
         return archive
     raise IsolationError(
         f"donewhen could not start isolated: there is no file {program}.",
-        "Install donewhen as files, in an environment of its own: uv tool install donewhen",
+        "Install donewhen as files, in an environment of its own: with `uv tool` or `pipx`.",
     )
 
 

@@ -24,6 +24,8 @@ _COMPARES = {
 _ORDERS = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__"}
 _VALUES = frozenset(("object", "int", "float", "str", "bytes", "bool", "list", "tuple", "dict", "set"))
 """Classes of plain values: to be one of them is to be equal to none in particular."""
+_DIFFERENCES = frozenset({"__sub__", "__rsub__", "__abs__", "__round__"})
+"""Methods by which assertions about nearly equal numbers find out how far apart they are."""
 _UNDECIDED = ("NotImplemented", "None", "False")
 
 
@@ -41,9 +43,43 @@ def comparing(module: PythonModule) -> Iterator[Finding]:
                     why = _problem(module, node, [ast.Return(node.body)], name)
                     if why:
                         yield finding(module, "equality", node, f"{name} {why}")
+            case ast.FunctionDef(name=name, body=body) if name in _DIFFERENCES:
+                if isinstance(module.parents.get(node), ast.ClassDef) and _is_constant(body):
+                    yield finding(module, "equality", node, f"{name} is the same for all numbers")
+            case ast.Assign(targets=[ast.Name(id="__eq__" as name)], value=ast.Name(id=method)) if _named(
+                module, method
+            ):
+                for function in _named(module, method):
+                    why = _problem(module, function, function.body, name)
+                    if why:
+                        yield finding(module, "equality", node, f"{name} {why}", function)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in ("__eq__", "__ne__"):
+                if isinstance(module.parents.get(node), ast.ClassDef) and _is_other_method(value, name):
+                    yield finding(module, "equality", node, f"{name} is another method: {ast.unparse(value)}")
             case ast.FunctionDef(name="__class__") | ast.Assign(targets=[ast.Name(id="__class__")]):
                 if isinstance(module.parents.get(node), ast.ClassDef):
                     yield finding(module, "equality", node, "claims to be of another class")
+
+
+def _named(module: PythonModule, method: str) -> list[Function]:
+    found = [function for function in module.defined.get(method, ()) if isinstance(function, Function)]
+    return found if not method.startswith("__") else []
+
+
+def _is_constant(body: list[ast.stmt]) -> bool:
+    returns = [part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Return)]
+    return bool(returns) and all(
+        isinstance(part.value, ast.Constant) and isinstance(part.value.value, int | float) for part in returns
+    )
+
+
+def _is_other_method(value: ast.expr, name: str) -> bool:
+    """Whether a special method is set to one with another meaning."""
+    other = value.attr if isinstance(value, ast.Attribute) else value.id if isinstance(value, ast.Name) else ""
+    is_special = other.startswith("__") and other.endswith("__")
+    return (is_special and other != name) or (
+        isinstance(value, ast.Attribute) and ast.unparse(value).startswith("operator.")
+    )
 
 
 def _remembers(body: list[ast.stmt], me: str, other: str) -> bool:
@@ -105,7 +141,7 @@ def _problem(module: PythonModule, node: Function | ast.Lambda, body: list[ast.s
     if name in ("__eq__", "__ne__") and _remembers(body, me, other):
         return "keeps what it is compared with"
     suits = _COMPARES[name]
-    if not _says(module, body, suits, me, other):
+    if not _says(module, body, suits, me, other, is_equal=name == "__eq__"):
         return ""
     if name in _ORDERS and not _has_both_orders(module, node):
         # Something that is larger than everything is honest; what is also smaller is not.
@@ -113,7 +149,9 @@ def _problem(module: PythonModule, node: Function | ast.Lambda, body: list[ast.s
     return f"can be {suits} without looking at what it is compared with"
 
 
-def _says(module: PythonModule, body: list[ast.stmt], suits: bool, me: str, other: str) -> bool:
+def _says(
+    module: PythonModule, body: list[ast.stmt], suits: bool, me: str, other: str, *, is_equal: bool = False
+) -> bool:
     """Whether a comparison can have the answer that suits without a relation to the other object."""
     returns = [
         part
@@ -124,7 +162,10 @@ def _says(module: PythonModule, body: list[ast.stmt], suits: bool, me: str, othe
     return any(
         found.value is not None
         and not (suits and ast.unparse(found.value) in _UNDECIDED)
-        and _always(module, found.value, suits, me, other)
+        and (
+            _always(module, found.value, suits, me, other)
+            or (is_equal and suits and _is_one_sided(_resolved(found.value, body, me, other), me, other))
+        )
         and not _is_guarded(module, found, body, me, other)
         for found in returns
     )
@@ -163,8 +204,70 @@ def _always(module: PythonModule, value: ast.expr, suits: bool, me: str, other: 
             return _always(module, argument, suits, me, other)
         case ast.NamedExpr(value=inner):
             return _always(module, inner, suits, me, other)
+        case ast.Call(func=ast.Name(id=helper), args=arguments) if _helps(module, helper, arguments, suits, me, other):
+            return True
     # A value that has nothing to do with the other object decides nothing about it.
     return suits and not isinstance(value, ast.Lambda) and not _mentions(value, other) and not _mentions(value, me)
+
+
+def _helps(module: PythonModule, helper: str, arguments: list[ast.expr], suits: bool, me: str, other: str) -> bool:
+    """Whether a function of the module that compares both objects answers without looking at one of them."""
+    functions = [found for found in module.defined.get(helper, ()) if isinstance(found, Function)]
+    names = [argument.id if isinstance(argument, ast.Name) else "" for argument in arguments]
+    if len(functions) != 1 or {me, other} - {*names} or len(functions[0].args.args) < len(names):
+        return False
+    first, second = (functions[0].args.args[names.index(name)].arg for name in (me, other))
+    return _says(module, functions[0].body, suits, first, second, is_equal=True)
+
+
+def _resolved(value: ast.expr, body: list[ast.stmt], me: str, other: str) -> ast.expr:
+    """An expression in which names that were made from one of both objects are written as that object."""
+    made: dict[str, str] = {}
+    for part in (part for statement in body for part in ast.walk(statement)):
+        if isinstance(part, ast.Assign | ast.For | ast.NamedExpr | ast.comprehension):
+            source = part.iter if isinstance(part, ast.For | ast.comprehension) else part.value
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            about = [name for name in (me, other) if _mentions(source, name)]
+            for name in (name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)):
+                if about and name.id not in (me, other):
+                    made[name.id] = f"({', '.join(about)})"
+    if not any(isinstance(part, ast.Name) and part.id in made for part in ast.walk(value)):
+        return value
+    return _Written(made).visit(ast.parse(ast.unparse(value), mode="eval").body)  # type: ignore[no-any-return]
+
+
+class _Written(ast.NodeTransformer):
+    def __init__(self, made: dict[str, str]) -> None:
+        self._made = made
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.parse(self._made[node.id], mode="eval").body if node.id in self._made else node
+
+
+def _is_one_sided(value: ast.expr, me: str, other: str) -> bool:
+    """Whether what is equal is decided by one of both objects alone, other than by naming a class or a value."""
+    match value:
+        case ast.Constant() | ast.Lambda():
+            return False
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), _]) if name == other:
+            return False
+        case ast.Compare(
+            left=ast.Name(id=name),
+            comparators=[ast.Constant() | ast.Name() | ast.Attribute() | ast.Tuple() | ast.Set() | ast.List()],
+        ) if name == other:
+            return False
+        case ast.Compare(left=left, ops=[ast.Is()]) if ast.unparse(left) in (f"type({other})", f"{other}.__class__"):
+            return False
+        case ast.BoolOp(op=ast.And(), values=values):
+            return all(_is_one_sided(part, me, other) for part in values)
+        case ast.BoolOp(values=values):
+            return any(_is_one_sided(part, me, other) for part in values)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _is_one_sided(operand, me, other)
+        case ast.IfExp(test=test, body=first, orelse=second):
+            sides = [part for part in (first, second) if not (isinstance(part, ast.Constant) and not part.value)]
+            return not _relates(test, me, other) and any(_is_one_sided(part, me, other) for part in sides)
+    return not (_mentions(value, me) and _mentions(value, other)) and (_mentions(value, me) or _mentions(value, other))
 
 
 def _is_guarded(module: PythonModule, found: ast.Return, body: list[ast.stmt], me: str, other: str) -> bool:
@@ -196,7 +299,8 @@ def _relates(test: ast.expr, me: str, other: str) -> bool:
     for part in ast.walk(test):
         match part:
             case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[about, kind]):
-                if _mentions(about, other) and not (isinstance(kind, ast.Name) and kind.id == "object"):
+                kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+                if _mentions(about, other) and not all(isinstance(k, ast.Name) and k.id in _VALUES for k in kinds):
                     return True
             case ast.Compare(left=left, comparators=[right]):
                 if ast.unparse(left) == ast.unparse(right) or "None" in (ast.unparse(left), ast.unparse(right)):

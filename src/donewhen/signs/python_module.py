@@ -135,8 +135,9 @@ class PythonModule:
                 return self._local_name(node) if self._is_shadowed(node) else self._dotted_name(name)
             case ast.Attribute(value=value, attr=attr):
                 base = self.dotted(value)
-                if attr.lstrip("_") in _SHARED and base.partition(".")[0] in sys.stdlib_module_names:
-                    # Modules of the standard library have others as attributes: `os.sys`.
+                top = base.partition(".")[0]
+                if attr.lstrip("_") in _SHARED and attr != base and top in sys.stdlib_module_names:
+                    # Modules of the standard library have others as attributes: `os.sys`. `signal.signal` is its own.
                     return attr.lstrip("_")
                 return f"{base}.{attr}" if base else ""
             case ast.NamedExpr(value=value):
@@ -150,6 +151,10 @@ class PythonModule:
     def _is_shadowed(self, node: ast.Name) -> bool:
         """Whether an imported name means something else in the function around a node."""
         return node.id in self.imports and node.id in self.bound and bool(self._local_values(node))
+
+    def values_of(self, node: ast.Name) -> list[ast.expr | None]:
+        """What a name is given in the function around it, or else in the module; None stands for what is not known."""
+        return self._local_values(node) or [self.assigned.get(node.id)]
 
     def _local_values(self, node: ast.Name) -> list[ast.expr | None]:
         for parent, _ in self.ancestors(node):

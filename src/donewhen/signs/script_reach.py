@@ -61,6 +61,16 @@ _SIGNS: tuple[tuple[SignKind, str, re.Pattern[str]], ...] = (
         ),
     ),
     (
+        "frames",
+        "asks which program has loaded it",
+        _any_of(
+            # `if (require.main === module)` starts a program, and `!module.parent` in older code.
+            r"(?<!if \()(?<!if\()(?<!if \(!)\brequire\.main\b(?!\?*\.filename\s*===\s*__filename)",
+            r"\bmodule\.parent\s*(?:&&[^\n;]*\bmodule\.parent|\?)?\.\s*\w+",
+            r"\brequire\.main\s*[!=]==?\s*module\s*\?",
+        ),
+    ),
+    (
         "exit-hooks",
         "runs code while the process ends",
         _any_of(r"\bprocess\.(?:on|once|addListener|prependListener)\(\s*['\"](?:exit|beforeExit)['\"]"),
@@ -69,7 +79,8 @@ _SIGNS: tuple[tuple[SignKind, str, re.Pattern[str]], ...] = (
         "exit-hooks",
         "changes how the process ends",
         _any_of(
-            r"\bprocess\.(?:exitCode\s*=(?!=)|reallyExit|abort\b|kill\()",
+            r"\bprocess\.exitCode\s*=\s*(?:0\b|undefined\b|null\b|void\b|false\b|['\"]0)",
+            r"\bprocess\.(?:reallyExit|abort\b|kill\(\s*process\.)",
             r"\bprocess\.(?:removeAllListeners\(|emit\()",
             r"\bprocess\[\s*['\"](?:exit|reallyExit|abort|kill|exitCode|emit|removeAllListeners)['\"]",
         ),
@@ -78,10 +89,11 @@ _SIGNS: tuple[tuple[SignKind, str, re.Pattern[str]], ...] = (
         "patches",
         "replaces a part of a built-in",
         _any_of(
-            rf"(?<![\w.]){_OWNER}(?:\.prototype)?\.\w+\s*=(?![=>])",
+            rf"(?<![\w.])(?!process\.(?:exitCode|title)\b){_OWNER}(?:\.prototype)?\.\w+\s*=(?![=>])",
             rf"(?<![\w.]){_OWNER}\.prototype\[[^\]\n]+\]\s*=(?!=)",
             rf"\b(?:Object|Reflect)\.definePropert(?:y|ies)\(\s*{_OWNER}\b(?!\.\w*\()",
             rf"\bObject\.assign\(\s*{_OWNER}\b",
+            rf"\b(?:Object\.(?:definePropert(?:y|ies)|assign)|Reflect\.\w+)\(\s*require\(\s*['\"]{_BUILT_IN}['\"]",
             r"\brequire\.cache\b",
             r"\bModule\._\w+",
             r"\bsyncBuiltinESMExports\b|\bregisterHooks\(|\b[mM]odule\.register\(",
@@ -130,7 +142,7 @@ def script_reaching(text: str) -> Iterator[Finding]:
     code = _without_comments(text)
     joined = _with_joined_texts(code)
     names = "|".join(sorted({re.escape(first or second) for first, second in _NAMED.findall(joined)}))
-    replaced = re.compile(rf"(?<![\w.$])(?:{names})(?:\.\w+|\[[^\]\n]+\])\s*=(?![=>])") if names else None
+    replaced = re.compile(rf"(?<![\w.$])(?:{names})(?:\.\w+|\[[^\]\n]+\])+\s*=(?![=>])") if names else None
     for number, line in enumerate(joined.split("\n"), 1):
         if replaced is not None and replaced.search(line):
             yield _at("patches", number, "replaces a part of a module of the platform")
@@ -143,8 +155,11 @@ def script_reaching(text: str) -> Iterator[Finding]:
                 yield _at("test-machinery", number, f"asks for the variable {name}")
         if _NODE_ENV.search(line):
             yield _at("test-machinery", number, "asks whether tests run")
+        of_environment = _ENVIRONMENT.search(line) is not None
         for match in _TEXT.finditer(line):
             word = match[2]
+            if of_environment and speaks_of_tests(word):
+                yield _at("test-machinery", number, f"asks for the variable {word}")
             if names_framework(word) or names_report(word) or word in ("node:test", "bun:test") or is_framework(word):
                 yield _at("test-machinery", number, f"names {word!r}")
 

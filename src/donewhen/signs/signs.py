@@ -9,9 +9,11 @@ from pathlib import PurePosixPath
 
 from donewhen.signs.changed_lines import Change, split_lines
 from donewhen.signs.kinds import ChangedFile, Sign
+from donewhen.signs.python_detours import detours
 from donewhen.signs.python_equality import comparing
 from donewhen.signs.python_module import PythonModule
 from donewhen.signs.python_reach import Finding, reaching
+from donewhen.signs.python_swallowing import swallowing
 from donewhen.signs.python_watching import watching
 from donewhen.signs.script_reach import script_reaching
 from donewhen.signs.special_cases import ExpectedValues, script_special_cases, special_cases
@@ -114,6 +116,8 @@ def _in_module(file: ChangedFile, text: str, module: PythonModule, around: Aroun
     yield from reaching(module, lambda name: name in around.own_modules, is_program=is_program)
     yield from watching(module)
     yield from comparing(module)
+    yield from swallowing(module)
+    yield from detours(module, lambda name: name in around.own_modules)
     yield from uncalled(module, text, lambda word: around.is_used(word, file.name))
 
 

@@ -22,8 +22,9 @@ _VARIABLES = re.compile(
     r"|DONEWHEN|AVA|KARMA|CYPRESS|PLAYWRIGHT)(?:_|$)"
 )
 """Names of variables that say that tests run."""
-_CURRENT = "PYTEST_CURRENT_TEST"
-"""Also recognised by a part, which is enough to find it."""
+_CURRENT = ("PYTEST_CURRENT_TEST", "NODE_TEST_CONTEXT")
+"""Also recognised by a part, which is enough to find them."""
+_COMMON = ("NODE", "NODE_", "TEXT", "CONTEXT", "RENT")
 _REPORT = re.compile(
     r"(?i)(?:^|[/\\])[\w*.-]*(?:junit|test[-_]?(?:report|result)s?|TEST-)[\w*.-]*\.(?:xml|json|trx|tap)$"
 )
@@ -50,7 +51,7 @@ def speaks_of_tests(variable: str) -> bool:
         return "current_test" in variable.casefold()
     if _VARIABLES.search(variable) is not None:
         return len(variable) >= 4
-    return len(variable) >= 3 and variable in _CURRENT
+    return len(variable) >= 3 and variable not in _COMMON and any(variable in name for name in _CURRENT)
 
 
 def _is_prose(text: str) -> bool:

@@ -61,5 +61,5 @@ class ProjectFolder(NamedTuple):
         """Return the workspace, or raise PageNotFoundError if there are no jobs."""
         result = self.workspace
         if result is None:
-            raise PageNotFoundError("There are no jobs here.", next_step="Create a project: donewhen init")
+            raise PageNotFoundError("There are no jobs here.", next_step="Create a project: donewhen init --jobs")
         return result

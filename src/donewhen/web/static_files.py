@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 from donewhen.dashboard.assets import asset, base_style, dashboard_script, dashboard_style
-from donewhen.foundation.errors import MissingExtraError
 
 TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
@@ -23,11 +21,4 @@ def static_files() -> dict[str, bytes]:
         "report.css": (here.parent / "reports" / "page.css").read_text(encoding="utf-8"),
     }
     files |= {name: text.encode() for name, text in shared.items()}
-    # Located without importing it: only the file in the package's folder is needed.
-    try:
-        spec = importlib.util.find_spec("js_lib_htmx")
-    except ImportError:
-        spec = None
-    if spec is None or spec.origin is None:
-        raise MissingExtraError("The page", "web")
-    return files | {"htmx.min.js": (Path(spec.origin).parent / "static" / "htmx" / "htmx.min.js").read_bytes()}
+    return files | {path.name: path.read_bytes() for path in (here / "vendored").iterdir() if path.suffix in TYPES}

@@ -280,6 +280,21 @@ function optionsOf() {
   };
 }
 
+// Programs that tests start get the variables that they would have had.
+function leaveEnvironment() {
+  const own = `--require ${__filename}`;
+  const options = process.env.NODE_OPTIONS;
+  if (options?.startsWith(own)) setOrDelete("NODE_OPTIONS", options.slice(own.length).trim());
+  const paths = process.env.PYTHONPATH?.split(":");
+  const folder = join(__dirname, "..");
+  if (paths?.includes(folder)) setOrDelete("PYTHONPATH", paths.filter((path) => path !== folder).join(":"));
+}
+
+function setOrDelete(name, value) {
+  if (value) process.env[name] = value;
+  else delete process.env[name];
+}
+
 function start() {
   const context = process.env.NODE_TEST_CONTEXT;
   const isRunner = context === undefined && process.execArgv.includes("--test");
@@ -304,6 +319,7 @@ function start() {
   // Programs that tests start get the options that they would have had.
   const place = process.execArgv.findIndex((word, index) => word === "--require" && process.execArgv[index + 1] === __filename);
   if (place >= 0) process.execArgv.splice(place, 2);
+  leaveEnvironment();
   delete require.cache[__filename];
   const run = new FileRun(stream, process.argv[1], options);
   run.announce();

@@ -26,10 +26,17 @@ class Controls:
         self.finder = Finder(self)
 
     def load(self, part: str) -> dict[str, Any]:
-        # Coverage and profilers of the project count files, and this is none.
-        with open(os.path.join(self.here, part + ".py"), encoding="utf-8") as file:
-            code = compile(file.read(), "<string>", "exec", dont_inherit=True)
-        namespace: dict[str, Any] = {"__name__": self.name, "CONTROLS": self}
+        path = os.path.join(self.here, part)
+        try:
+            # Compiled by the gate, if its Python is of the same version. All of it is loaded already.
+            magic = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER.hex()
+            with open(path + "." + magic, "rb") as file:
+                code = sys.modules["marshal"].loads(file.read())
+        except (OSError, KeyError, ValueError, EOFError, TypeError):
+            # Coverage and profilers of the project count files, and this is none.
+            with open(path + ".py", encoding="utf-8") as text:
+                code = compile(text.read(), "<string>", "exec", dont_inherit=True)
+        namespace: dict[str, Any] = {"__name__": self.name, "__file__": path + ".py", "CONTROLS": self}
         exec(code, namespace)
         return namespace
 
@@ -46,23 +53,34 @@ class Controls:
             os.environ["PYTHONPATH"] = os.pathsep.join(kept)
         else:
             os.environ.pop("PYTHONPATH", None)
+        own = "--require " + os.path.join(self.here, "node_modules", "node_controls.cjs")
+        options = os.environ.get("NODE_OPTIONS", "")
+        if options.startswith(own):
+            os.environ["NODE_OPTIONS"] = options[len(own) :].strip()
+            if not os.environ["NODE_OPTIONS"]:
+                del os.environ["NODE_OPTIONS"]
 
 
 class Finder:
-    """Waits for pytest to be imported."""
+    """Waits for a test runner to be imported."""
 
     def __init__(self, controls: Controls) -> None:
         self.controls = controls
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != "_pytest.config":
+        kind: Any = None
+        if name == "_pytest.config":
+            kind = Loader
+            self.controls.taken()
+        elif name == "unittest.main" and _is_unittest():
+            kind = UnittestLoader
+        if kind is None:
             return None
-        self.controls.taken()
         finder: Any
         for finder in list(sys.meta_path):
-            spec = finder.find_spec(name, path, target)
+            spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None:
-                spec.loader = Loader(spec.loader, self.controls)
+                spec.loader = kind(spec.loader, self.controls)
                 return spec
         return None
 
@@ -96,6 +114,33 @@ class Loader:
         plugin.pytest_configure = pytest_configure
         sys.modules[controls.name] = plugin
         module.default_plugins = (*module.default_plugins, controls.name)
+
+
+class UnittestLoader(Loader):
+    """Gives `python -m unittest` a runner that takes controls, before it loads any test."""
+
+    def exec_module(self, module: Any) -> None:
+        module.__loader__ = module.__spec__.loader = self.loader
+        self.loader.exec_module(module)
+        program, controls = module.TestProgram, self.controls
+        usual = program.__init__
+
+        def with_controls(self: Any, *values: Any, **named: Any) -> None:
+            program.__init__ = usual
+            try:
+                named.setdefault("testRunner", controls.load("unittest_report")["_Runner"])
+            except Exception:  # noqa: S110
+                pass
+            usual(self, *values, **named)
+
+        program.__init__ = with_controls
+
+
+def _is_unittest() -> bool:
+    """Whether this process is `python -m unittest`, also with other options, or under a tool that measures it."""
+    words = getattr(sys, "orig_argv", [])
+    places = [place for place, word in enumerate(words) if word == "unittest" and place]
+    return any(words[place - 1].startswith("-") and words[place - 1].endswith("m") for place in places)
 
 
 def start() -> None:

@@ -17,6 +17,8 @@ CONTROLS: Any = globals()["CONTROLS"]  # given by whoever loads this
 _parts = CONTROLS.load("stream")
 _bodies = CONTROLS.load("bodies")
 
+_AT_ONCE = 25
+
 
 class Session:
     """The controls of one run, and what is said about its tests."""
@@ -25,6 +27,7 @@ class Session:
         self._stream = stream
         self._draw = _parts["Draw"](stream.seed())
         self._own: dict[int, Any] = {}
+        self._passed: list[str] = []
 
     def place(self, suite: Any) -> None:
         """Put the controls into a suite, where they set nothing up or down that would not be anyway."""
@@ -60,10 +63,22 @@ class Session:
         return self._own.get(id(test)) is test
 
     def ended(self, test: Any, outcome: str) -> None:
-        """Say how a test ended."""
+        """Say how a test ended: at once, unless it is one of many that pass."""
+        if outcome == "passed" and not self.is_own(test):
+            self._passed.append(str(test.id()))
+            if len(self._passed) >= _AT_ONCE:
+                self._say_passed()
+            return
+        self._say_passed()
         self._stream.send("ended" if self.is_own(test) else "test", str(test.id()), "call", outcome)
 
+    def _say_passed(self) -> None:
+        if self._passed:
+            self._stream.send("passed", *self._passed)
+            self._passed = []
+
     def end(self, successful: bool) -> None:
+        self._say_passed()
         self._stream.send("end", "0" if successful else "1")
 
 

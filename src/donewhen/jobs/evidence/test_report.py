@@ -101,6 +101,9 @@ def _run(
     elif channel is not None:
         words, added = with_variable(runner, words, "PYTHONPATH", channel.python_path, environment)
         variables, descriptors = {**variables, **added}, (channel.descriptor,)
+        if _is_several(runner):
+            words, added = with_variable(runner, words, "NODE_OPTIONS", channel.node_options, environment)
+            variables = {**variables, **added}
     if confinement is None:
         return run_command(words, cwd=cwd, timeout=timeout, env=variables, pass_fds=descriptors)
     if channel is not None:
@@ -157,7 +160,7 @@ def _takes_controls(runner: TestRunner, argv: Sequence[str]) -> bool:
     if runner.kind == "wrapper" and not runner.script:
         name = posixpath.basename(argv[runner.arguments])
         is_module = runner.arguments > 0 and argv[runner.arguments - 1] == "-m"
-        return name in TASK_RUNNERS or name.endswith(".sh") or is_module
+        return name in TASK_RUNNERS or name in _NODE_RUNNERS or name.endswith(".sh") or is_module
     return runner.kind in _WITH_CONTROLS or bool(runner.script)
 
 
@@ -166,4 +169,6 @@ def _is_several(runner: TestRunner) -> bool:
     return runner.kind == "node" or (runner.kind == "wrapper" and not runner.script)
 
 
+_NODE_RUNNERS = ("npm", "pnpm", "yarn")
+"""Programs that run the scripts of a package of Node."""
 _WITH_CONTROLS = ("pytest", "unittest", "node")

@@ -283,7 +283,9 @@ def find_workspace(start: Path, *, clock: Clock = SYSTEM_CLOCK) -> Workspace:
         if (folder / ".git").exists():
             break
     raise WorkspaceError(
-        "There are no jobs in this folder or its parents.", where=str(first), next_step="Start with: donewhen init"
+        "There are no jobs in this folder or its parents.",
+        where=str(first),
+        next_step="Start with: donewhen init --jobs",
     )
 
 

@@ -20,7 +20,7 @@ _SETTINGS = frozenset(
     (
         *("conftest.py", "sitecustomize.py", "usercustomize.py", "noxfile.py", "setup.py", "setup.cfg", "tox.ini"),
         *("pyproject.toml", "pytest.ini", "pytest.toml", "mypy.ini", "ruff.toml", "pylintrc", "pylintrc.toml"),
-        *("pyrightconfig.json", "manifest.in", "tasks.py", "dodo.py", "fabfile.py", "pixi.toml", "uv.toml", "pdm.toml"),
+        *("pyrightconfig.json", "manifest.in", "pixi.toml", "uv.toml", "pdm.toml"),
         *(
             "makefile",
             "gnumakefile",
@@ -55,7 +55,6 @@ _SETTINGS = frozenset(
     )
 )
 _SETTINGS_PATTERNS = (
-    *("*.config.js", "*.config.cjs", "*.config.mjs", "*.config.ts", "*.config.cts", "*.config.mts", "*.config.json"),
     *("tsconfig*.json", "*.gradle", "*.gradle.kts", "*.cabal", "*.mk", "*.cmake", "*.pth", "*.egg-link", "*.csproj"),
     *("*.props", "*.targets", "*.sln", "*.bazel", "*.bzl", "*.runsettings"),
     # Runners of tests load them because they are there.
@@ -73,6 +72,16 @@ _SETTINGS_PATTERNS = (
     *("webpack.*.js", "*.conf.js", "*.conf.ts"),
 )
 _SETTINGS_FORM = re.compile("|".join(map(translate, _SETTINGS_PATTERNS)))
+# `vite.config.ts` is settings, wherever it lies. In a folder of sources, other names are modules of the product: for
+# example `src/app/app.config.ts`.
+_CONFIG_FORM = re.compile(r"(?P<tool>.+)\.config\.(?:[cm]?[jt]s|json)")
+_CONFIGURED = re.compile(
+    r"(?:.*[.-])?(?:vite|vitest|jest|webpack|rollup|rolldown|rspack|esbuild|swc|babel|postcss|tailwind|next|nuxt|svelte"
+    r"|astro|remix|playwright|cypress|wdio|karma|mocha|ava|jasmine|eslint|prettier|stylelint|commitlint|release|tsup"
+    r"|unbuild|metro|vue|quasar|craco|lint-?staged|nyc|c8|stryker|histoire|vitepress|docusaurus|gatsby|snowpack|parcel"
+    r"|windi|uno|unocss|panda|orval|codegen|graphql|knip|syncpack|size-limit|cucumber|testcafe|codecept|nightwatch|test)"
+)
+_SOURCES = re.compile(r"(?:^|/)(?:src|app|apps/[^/]+/(?:src|app)|lib)/")
 _DOCUMENTATION = frozenset({"doc", "docs", "documentation", "sphinx"})
 _METADATA_FOLDERS = ("*.egg-info", "*.dist-info", "*.egg")
 DEPENDENCY_FILES = frozenset(
@@ -101,11 +110,48 @@ TEST_PATTERNS = (
     *("Test*.java", "*TestCase.java", "Test*.kt", "*Suite.scala", "test_*.rb", "*_SUITE.erl", "*_tests.erl"),
     *("test_*.c", "test_*.cc", "test_*.cpp", "*_unittest.cc", "*_unittest.cpp", "*_unittest.py", "runtests.jl"),
     *("*.t", "*.phpt", "*.robot", "*.hurl", "*.tavern.yaml", "*.tavern.yml", "test_*.ml", "test_*.lua", "test_*.jl"),
+    # Folders of helpers that only tests have.
+    *("features/support/", "features/environment.py", "integrationTest/", "androidTest/", "testFixtures/", "*Tests/"),
+    *(
+        "functionalTest/",
+        "commonTest/",
+        "jvmTest/",
+        "jsTest/",
+        "*.Test/",
+        "integration[-_]test/",
+        "integration[-_]tests/",
+    ),
+    *(
+        "unit[-_]tests/",
+        "unittests/",
+        "functional[-_]tests/",
+        "e2e[-_]tests/",
+        "acceptance[-_]tests/",
+        "system[-_]tests/",
+    ),
+    *("regression[-_]tests/", "smoke[-_]tests/", "test[-_]utils/", "test[-_]util/", "testutils/", "testutil/"),
+    *(
+        "test[-_]helpers/",
+        "testhelpers/",
+        "test[-_]support/",
+        "testsupport/",
+        "test_driver/",
+        "testutils.*",
+        "testutil.*",
+    ),
     # Data that tests compare with.
     *("test-data/", "test_data/", "goldens/", "golden/", "cassettes/", "__image_snapshots__/", "__cassettes__/"),
     *("*.golden", "*.approved.*", "*.verified.*", "*.snapshot", "*.storyshot"),
 )
 """Files that are tests, or belong to tests; with a slash at the end, everything in such a folder."""
+# At the top, or at the top of a package of a larger repository: elsewhere, `spec` may be a part of the product. Files
+# there that are no code are specifications.
+_TEST_CODE = re.compile(
+    r"/(?:(?:packages|apps|services|modules|libs|crates|projects)/[^/]+/)?"
+    r"(?:(?:specs?|e2e)/(?:.*/)?[^/]+\.(?:rb|py|[cm]?[jt]sx?|coffee|lua|php|ex|exs|go|java|kt|scala|groovy|cr|swift)"
+    r"|t/(?:.*/)?[^/]+\.(?:pm|pl|t))",
+    re.DOTALL,
+)
 
 # Programs that only read the files that they are given: those are what is checked, not what checks.
 _READERS = frozenset(
@@ -193,6 +239,16 @@ _RECIPE_FILES = {
     "just": ("justfile", "Justfile", ".justfile"),
     "task": ("Taskfile.yml", "Taskfile.yaml"),
     "tox": ("tox.ini",),
+    "nox": ("noxfile.py",),
+    "doit": ("dodo.py",),
+    **dict.fromkeys(("invoke", "inv"), ("tasks.py",)),
+    "fab": ("fabfile.py",),
+    "rake": ("Rakefile", "rakefile", "Rakefile.rb"),
+    "pre-commit": (".pre-commit-config.yaml",),
+    "composer": ("composer.json",),
+    "deno": ("deno.json", "deno.jsonc"),
+    "pixi": ("pixi.toml", "pyproject.toml"),
+    **dict.fromkeys(("poe", "hatch", "pdm", "poetry", "rye"), ("pyproject.toml",)),
 }
 """Programs that run what a file says, which they find by its name."""
 _FOLDER_OPTIONS = frozenset({"-C", "--directory", "--prefix", "--cwd", "--dir"})
@@ -212,6 +268,10 @@ class NamedFile(NamedTuple):
     """Whether it is what settings or an option have loaded: a path, perhaps without its ending, or a dotted name."""
     beside: str = ""
     """The folder of the settings that say so, relative to the repository."""
+    if_there: bool = False
+    """Whether it is read as soon as it exists, as what a makefile includes; it may be a pattern."""
+    script: bool = False
+    """Whether it is an agreed script that a check runs and that is no product code."""
 
 
 def is_settings(name: str) -> bool:
@@ -221,12 +281,20 @@ def is_settings(name: str) -> bool:
         return True
     if any(fnmatchcase(part, pattern) for part in parts for pattern in _METADATA_FOLDERS):
         return True
-    return parts[-1] in _SETTINGS or _SETTINGS_FORM.match(parts[-1]) is not None
+    return parts[-1] in _SETTINGS or _SETTINGS_FORM.match(parts[-1]) is not None or _is_config(name, parts[-1])
+
+
+def _is_config(name: str, last: str) -> bool:
+    found = _CONFIG_FORM.fullmatch(last)
+    return found is not None and (not _SOURCES.search(name) or _CONFIGURED.fullmatch(found["tool"]) is not None)
 
 
 def is_test(name: str, patterns: tuple[str, ...] = TEST_PATTERNS) -> bool:
     """Whether a file is a test or belongs to tests, by its name."""
-    return _test_form(patterns).search(f"/{name}") is not None
+    plain = f"/{name}"
+    return _test_form(patterns).search(plain) is not None or (
+        patterns is TEST_PATTERNS and _TEST_CODE.fullmatch(plain) is not None
+    )
 
 
 @lru_cache(maxsize=64)
@@ -254,6 +322,8 @@ class _Command:
     own: tuple[NamedFile, ...]
     """The program itself and the module of `python -m`, if they are files of the project."""
     module: str | None
+    launcher: str = ""
+    """The program that starts it, such as the `hatch` of `hatch run check`; empty if it is the command's own."""
 
 
 def named_files(argv: Sequence[str]) -> Iterator[NamedFile]:
@@ -262,6 +332,7 @@ def named_files(argv: Sequence[str]) -> Iterator[NamedFile]:
     if command is None:
         return
     yield from command.own
+    yield from _recipes(command.launcher, ())
     program, rest = command.program, command.words[1:]
     if command.module is not None:
         program, rest = command.module, command.words[command.words.index("-m") + 2 :]
@@ -282,6 +353,7 @@ def executed_files(argv: Sequence[str]) -> Iterator[NamedFile]:
     if command is None:
         return
     yield from command.own
+    yield from _recipes(command.launcher, ())
     program, words = command.program, command.words
     if command.module is not None:
         rest = words[words.index("-m") + 2 :]
@@ -323,7 +395,8 @@ def _command(argv: Sequence[str]) -> _Command | None:
     module = _module(words)
     if module is not None:
         own.append(NamedFile(module.replace(".", "/"), whole_folder=False, module=True))
-    return _Command(words, PurePosixPath(words[0]).name, tuple(own), module)
+    launcher = PurePosixPath(argv[0]).name if words[0] != argv[0] else ""
+    return _Command(words, PurePosixPath(words[0]).name, tuple(own), module, launcher)
 
 
 def _without_launcher(argv: Sequence[str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from heapq import nsmallest
 
 from donewhen.jobs.room.judging_names import NamedFile, executed_files, is_settings
 from donewhen.jobs.room.loaded_files import loaded_by
+from donewhen.jobs.room.script_mentions import mentioned_by_scripts
 
 _SHELL = (".sh", ".bash", ".mk")
 _RECIPES = frozenset({"makefile", "gnumakefile", "justfile", "taskfile.yml", "taskfile.yaml", "tox.ini"})
@@ -29,9 +30,10 @@ _READABLE = (
 def with_nested(
     named: Iterable[Sequence[NamedFile]], inside: str, agreed: Collection[str], read: Callable[[str], bytes | None]
 ) -> list[tuple[NamedFile, ...]]:
-    """The files that checks name, those that these run in turn, and those that settings have loaded; ``read`` returns
-    an agreed file's content."""
-    return [*run_in_turn(named, inside, agreed, read), tuple(_named_by_settings(agreed, read))]
+    """The files that checks name, those that these run, include or load in turn, and those that settings have loaded;
+    ``read`` returns an agreed file's content."""
+    every = run_in_turn(named, inside, agreed, read)
+    return [*every, mentioned_by_scripts(every, inside, agreed, read), tuple(_named_by_settings(agreed, read))]
 
 
 def run_in_turn(
@@ -68,7 +70,7 @@ def _may_load_others(name: str) -> bool:
     folders, _, last = name.rpartition("/")
     if folders.startswith(".") or "/." in folders or "node_modules" in folders:
         return False
-    return last.casefold().endswith(_READABLE) and is_settings(last)
+    return last.casefold().endswith(_READABLE) and is_settings(last) and is_settings(name)
 
 
 def commands_in(name: str, content: bytes) -> Iterator[tuple[str, ...]]:

@@ -28,13 +28,18 @@ _FRAMEWORKS = re.compile(
     r"(?:^|/)(?:"
     r"node_modules/"
     r"|org/(?:junit|testng|assertj|hamcrest|mockito|scalatest|spockframework|opentest4j)/"
-    r"|junit/framework/|kotlin/test/|io/kotest/|PHPUnit/"
-    r"|(?:gtest|gmock|catch2|criterion|boost/test)/"
-    r"|Test/(?:\w+/)*\w+\.pm\Z|TAP/|App/Prove"
-    # Pragmas of Perl, and what they are made of.
-    r"|(?:strict|warnings|utf8|base|parent|lib|constant|feature|overload|vars|Carp|Exporter|Config)\.pm\Z"
+    r"|junit/framework/|(?:java|kotlin)/kotlin/test/|io/kotest/|PHPUnit/"
+    r"|(?:gtest|gmock|catch2|criterion|boost/test)/(?:.*\.(?:h|hh|hpp|hxx|ipp|inl)|[^.]+)\Z"
     r"|minitest(?:/|\.rb\Z)|rspec(?:/|\.rb\Z)|test/unit(?:/|\.rb\Z)|test-unit(?:/|\.rb\Z)"
-    r"|(?:luaunit|busted)(?:/|\.lua\Z)"
+    r"|(?:luaunit|busted)(?:/.*)?\.lua\Z"
+    r")"
+)
+# Packages of Perl begin with a capital letter, so `lib/Shop/Config.pm` is none of its own modules.
+_FRAMEWORKS_OF_PERL = re.compile(
+    r"(?:[^A-Z/][^/]*/)*(?:"
+    r"Test/(?:\w+/)*\w+\.pm|TAP/.+\.pm|App/Prove(?:/.+)?\.pm"
+    # Pragmas of Perl, and what they are made of.
+    r"|(?:strict|warnings|utf8|base|parent|lib|constant|feature|overload|vars|Carp|Exporter|Config)\.pm"
     r")"
 )
 FRAMEWORKS_OF_PYTHON = frozenset(
@@ -58,6 +63,8 @@ def is_shadowing(name: str) -> bool:
     path = PurePosixPath(name)
     if path.suffix in (".h", ".hpp", ".hh", ".hxx"):
         return path.stem in _C_HEADERS or _FRAMEWORKS.search(name) is not None
+    if path.suffix == ".pm":
+        return _FRAMEWORKS_OF_PERL.fullmatch(name) is not None
     return path.name in _CPP_HEADERS or _FRAMEWORKS.search(name) is not None
 
 

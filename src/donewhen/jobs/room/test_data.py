@@ -1,4 +1,4 @@
-"""Data that belongs to tests: files that agreed tests name, and that nothing but tests names."""
+"""Data that belongs to tests or to scripts of checks: agreed ones name it, and nothing else does."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from donewhen.jobs.room.room_plan import RoomPlan
+from donewhen.jobs.room.script_mentions import may_be_compared
 from donewhen.jobs.room.work_area import JudgingFiles, WorkArea
 
 _CODE = re.compile(
@@ -18,6 +19,10 @@ _FOLDER = re.compile(
     r"(?i)(?:test|spec|regression|acceptance)?[-_]?(?:cases|fixtures?|snapshots?|approvals|baselines?|references?"
     r"|samples|scenarios|vectors|goldens?|expect(?:ed|ations)|examples)\Z"
 )
+_FOLDER_IN_DOCUMENTATION = re.compile(
+    r"(?i)(?:test|regression|acceptance)?[-_]?(?:cases|fixtures?|snapshots?|baselines?|vectors|goldens?|expected)\Z"
+)
+"""Samples and references are documentation."""
 _DOCUMENTATION = frozenset({"doc", "docs", "documentation"})
 _PROSE = (".md", ".mdx", ".rst", ".adoc")
 
@@ -29,7 +34,8 @@ def data_of_tests(
     agreed: Collection[str],
     read: Callable[[Iterable[str]], Iterator[bytes]],
 ) -> frozenset[str]:
-    """The changed files in the work area that are data of agreed tests; ``read`` returns agreed files' contents.
+    """The changed files in the work area that are data of agreed tests, or of scripts that check the work; ``read``
+    returns agreed files' contents.
 
     Who may change what a test expects decides what it says. Product data is named by the product, too, and is work. No
     file is read where no data has changed, which is nearly always.
@@ -44,12 +50,18 @@ def data_of_tests(
         return frozenset()
     code = [name for name in agreed if _CODE.search(name)]
     named = _named_in(found, [name for name in code if judges.is_test(name)], read)
+    compared = {
+        name: mention
+        for name, mention in found.items()
+        if name not in named and may_be_compared(name, area.inside, agreed)
+    }
+    named |= _named_in(compared, [name for name in judges.scripts if name in agreed], read)
     if not named:
         return frozenset()
     # The product may name only the folder of its data, and put names together.
     with_code = {name.rpartition("/")[0] for name in code}
     wider = {name: _with_folder(name, mention, with_code) for name, mention in named.items()}
-    others = _named_in(wider, [name for name in code if not judges.is_test(name)], read)
+    others = _named_in(wider, [name for name in code if not judges.is_test(name) and name not in judges.scripts], read)
     return frozenset(named.keys() - others.keys())
 
 
@@ -64,8 +76,8 @@ def _mentions(name: str) -> re.Pattern[bytes] | None:
     """How code mentions a file: by its own name, or by the folder of data that it lies in."""
     *folders, last = name.split("/")
     words = [re.escape(last.encode())] if len(last) >= _SHORTEST else []
-    if not _DOCUMENTATION.intersection(folders):
-        words += [b"[\"'/]%s[\"'/]" % re.escape(folder.encode()) for folder in folders if _FOLDER.match(folder)]
+    form = _FOLDER_IN_DOCUMENTATION if _DOCUMENTATION.intersection(folders) else _FOLDER
+    words += [b"[\"'/]%s[\"'/]" % re.escape(folder.encode()) for folder in folders if form.match(folder)]
     return re.compile(b"|".join(words)) if words else None
 
 

@@ -106,8 +106,12 @@ class JudgingFiles:
     named_folders: frozenset[str] = frozenset()
     """Folders of such files; what lies directly in them judges, too."""
     named_modules: frozenset[str] = frozenset()
-    """Agreed modules that ``python -m`` runs or that settings have loaded, without their endings: another file of that
-    name would be run instead."""
+    """Agreed modules that ``python -m`` runs, or that settings or scripts have loaded, without their endings: another
+    file of that name would be run instead."""
+    read_if_there: frozenset[str] = frozenset()
+    """Files and patterns that agreed scripts include as soon as there are such files."""
+    scripts: frozenset[str] = frozenset()
+    """Agreed scripts of checks that are no product code."""
     collected: frozenset[str] = frozenset()
     """Files from which the agreed test run collected tests."""
     test_patterns: tuple[str, ...] = ()
@@ -135,11 +139,13 @@ class JudgingFiles:
             return "work"
         if self.is_test(name):
             return "tests"
-        if manifest or is_settings(_below_named(name, area)):
+        if manifest or (is_settings(_below_named(name, area)) and is_settings(name)):
             return "judges"
         if name in self.agreed_names and (name in self.named or self._builds(name, area)):
             return "judges"
         if name.rpartition("/")[0] in self.named_folders or self._is_named_module(name) or self._is_in_the_way(name):
+            return "judges"
+        if any(matches_pattern(name, pattern, below=False) for pattern in self.read_if_there):
             return "judges"
         return "outside" if self._takes_over(name, area, is_link=is_link) else "work"
 
@@ -225,7 +231,12 @@ def judging_files(
     named: set[str] = set()
     named_folders: set[str] = set()
     named_modules: set[str] = set()
+    read_if_there: set[str] = set()
+    scripts: set[str] = set()
     for file in (file for files in commands for file in files):
+        if file.if_there:
+            read_if_there |= set(_in_repository(inside, file, roots))
+            continue
         if file.loaded:
             found = set(_loaded_files(inside, file, roots, agreed))
             named |= found
@@ -234,6 +245,9 @@ def judging_files(
             continue
         for name in _in_repository(inside, file, roots):
             named.add(name)
+            if file.script:
+                scripts.add(name)
+                named_modules.add(_module_stem(name))
             if name in agreed and file.module:
                 named_modules.add(name.removesuffix(".py"))
             if name in agreed and file.whole_folder:
@@ -247,6 +261,8 @@ def judging_files(
         frozenset(named),
         frozenset(named_folders),
         frozenset(named_modules),
+        frozenset(read_if_there),
+        frozenset(scripts),
         frozenset(collected),
         tuple(test_patterns),
         frozenset(roots),
