@@ -158,6 +158,22 @@ def test_resumed_compacted_sub_agents_and_ended_sessions_count_as_the_same_owner
     assert one.id in (stranger.stop() or "")
 
 
+def test_the_start_of_a_session_hands_its_id_to_the_shell_and_start_records_it(
+    shop: tuple[Workspace, list[Job]], agent: Callable[..., Agent], tmp_path: Path
+) -> None:
+    workspace, (one, _) = shop
+    variables = tmp_path / "variables.sh"
+    first = agent(workspace.root, "s-1")
+    hook = (sys.executable, "-m", "donewhen", "hook", "session-start", "--runtime", "claude")
+    event = json.dumps({"session_id": "s-1", "cwd": str(workspace.root), "source": "startup"})
+    assert first.run(*hook, given=event, CLAUDE_ENV_FILE=str(variables))[:2] == (0, "{}\n")
+    # As Claude Code runs each command of its agent.
+    first.run("sh", "-c", f". {variables}; {sys.executable} -m donewhen start {one.id}")
+    worker = recorded(workspace, one).worker
+    assert worker is not None
+    assert worker.session == "s-1"
+
+
 def test_no_id_that_an_agent_writes_releases_it(shop: tuple[Workspace, list[Job]], agent: Callable[..., Agent]) -> None:
     workspace, (one, two) = shop
     first, second = agent(workspace.root, "s-1"), agent(workspace.root, "s-2")

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from donewhen.completion.stop_decision import StopDecision
     from donewhen.protocols import StopReason, TaskCompletionResult
 
-HookKind = Literal["stop", "subagent-stop", "pre-tool-use", "task-completed", "stop-failure", "session-end"]
+HookKind = Literal[
+    "stop", "subagent-stop", "pre-tool-use", "task-completed", "stop-failure", "session-end", "session-start"
+]
 END_KINDS: frozenset[HookKind] = frozenset({"stop-failure", "session-end"})
 """Events at which nothing can be refused: the agent has ended, and the end is recorded."""
 CANARY = "donewhen_canary"
@@ -93,6 +95,10 @@ def existing_folder(named: object) -> Path:
 
 def respond_to_event(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapping[str, str], cwd: Path) -> Answer:
     """Return the answer to one event. It never raises: an internal error refuses the stop."""
+    if kind == "session-start":
+        from donewhen.adapters.session_starts import answer_start
+
+        return answer_start(dialect, stdin, environ)
     # Unreadable events are counted, too. Otherwise a runtime without a cap would be held back forever.
     request = HookRequest(kind, "unreadable", cwd, retried=True)
     settings = Settings(root=cwd)
