@@ -85,13 +85,16 @@ class Repository(Shop):
 
     def promised(self, job: Job | None = None) -> bool:
         """Whether the job can be completed; a refusal for the record writes nothing."""
-        before = {path: path.read_bytes() for path in self.chain.parent.glob("*")} if self.chain.parent.is_dir() else {}
+        before = self._ledger()
         try:
             return complete(find_workspace(self.root), (job or self.open).id, unproved_actor()).done
         except GoneBackError as error:
             assert error.next_step is not None
-            assert {path: path.read_bytes() for path in self.chain.parent.glob("*")} == before
+            assert self._ledger() == before
             return False
+
+    def _ledger(self) -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in self.chain.parent.rglob("*") if path.is_file()}
 
 
 @pytest.fixture

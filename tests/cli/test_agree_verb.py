@@ -81,7 +81,7 @@ def test_a_person_who_types_the_word_seals_the_project_and_its_jobs(
     fields = shop.job(job.id).document.fields
     assert fields["agreement_status"] == "agreed"
     assert str(fields["agreed_by"]).endswith(" (person)")
-    assert project.document.fields["agreed_notes"] == "as discussed"
+    assert shop.ledger.read(project.id).entries[-1].data["notes"] == "as discussed"
     assert [proposal.agreement.state for proposal in agreement_proposals(shop, [shop.job(job.id)])] == [
         "agreed",
         "agreed",

@@ -130,9 +130,9 @@ def test_a_job_is_a_folder_with_everything_in_it(shop: Workspace) -> None:
     assert job.document.fields["updated_at"] == "2026-02-14T23:59:30Z"
 
 
-def test_git_keeps_the_folders_of_a_new_job(shop: Workspace) -> None:
+def test_git_gets_one_file_of_a_new_job(shop: Workspace) -> None:
     job = add_job(shop, "Log in")
-    assert all(list(path.iterdir()) for path in job.folder.iterdir() if path.is_dir())
+    assert [path for path in job.folder.rglob("*") if not path.is_dir()] == [job.path]
 
 
 @pytest.mark.parametrize("stakes", STAKES)
@@ -302,8 +302,8 @@ def test_a_project_and_a_workstream_read_back_for_both_readers(big: Workspace, t
     fields = simple_fields(other.project_file)
     stream = next(iter(other.workstream_folders()))
     assert fields["title"] == other.project().title == simple_fields(stream / "plan.md")["title"]
-    assert fields["workstreams"] == ["WS-20260214-001"]
-    assert simple_fields(stream / "plan.md")["jobs"] == ["WI-20260214-001"]
+    # Two branches that add a job each would change the same list.
+    assert fields["workstreams"] == simple_fields(stream / "plan.md")["jobs"] == []
 
 
 @pytest.mark.parametrize("title", ["", "  ", "\n", "\x1b[0m", "\u200b"], ids=["empty", "space", "line", "esc", "zero"])
@@ -359,7 +359,7 @@ def test_a_job_in_the_big_form_needs_a_workstream_and_makes_it(big: Workspace) -
     add_job(big, "z", workstream="Pay")
     with pytest.raises(UsageError, match=r"WS-20260214-001-user-login, WS-20260214-002-pay"):
         add_job(big, "x")
-    assert big.project().document.fields["workstreams"] == ["WS-20260214-001", "WS-20260214-002"]
+    assert [folder.name[:15] for folder in big.workstream_folders()] == ["WS-20260214-001", "WS-20260214-002"]
 
 
 @pytest.mark.parametrize("name", ["User login", "user-login", "WS-20260214-001", "WS-20260214-001-user-login"])
@@ -367,8 +367,6 @@ def test_a_workstream_is_named_by_title_id_or_folder(big: Workspace, name: str) 
     first = add_job(big, "x", workstream="User login")
     again = add_job(big, "y", workstream=name)
     assert again.folder.parent == first.folder.parent
-    stream = big.read(first.folder.parent.parent / "plan.md")
-    assert stream.fields["jobs"] == [first.id, again.id]
     assert len(list(big.workstream_folders())) == 1
 
 

@@ -113,14 +113,15 @@ def test_the_state_of_a_file_is_told_in_one_word(place: Place) -> None:
     os.mkfifo(place.job.folder / "pipe")
     (place.job.folder / "link").symlink_to("plan.md")
     os.truncate(place.write("huge", "x"), LIMIT + 1)
+    place.write("nothing", "")
     found = {
         name: file_state(place.job.folder / name)
-        for name in ("plan.md", "missing", "outputs/.gitkeep", "outputs", "pipe", "link", "huge")
+        for name in ("plan.md", "missing", "nothing", "outputs", "pipe", "link", "huge")
     }
     assert found == {
         "plan.md": "good",
         "missing": "missing",
-        "outputs/.gitkeep": "empty",
+        "nothing": "empty",
         "outputs": "not_a_file",
         "pipe": "not_a_file",
         "link": "not_a_file",

@@ -243,3 +243,38 @@ def test_line_ends_of_windows_are_line_ends() -> None:
         only(read_backlog([text._replace(text=text.text.replace("\n", "\r\n"))])).criteria
         == only(read_backlog([text])).criteria
     )
+
+
+@pytest.mark.parametrize(
+    "names", ["@mira", "\n  - @mira", "'@mira'", "mira@pier"], ids=["one", "list", "quoted", "mail"]
+)
+def test_a_name_without_quotation_marks_is_read_as_it_is(names: str) -> None:
+    text = task()
+    text = text._replace(text=text.text.replace("\n  - '@mira'", f" {names}" if "\n" not in names else names))
+    expected = "mira@pier" if "pier" in names else "@mira"
+    assert only(read_backlog([text])).notes == ("Labels: pier", f"Assignee: {expected}")
+
+
+def test_a_name_in_the_text_below_stays_as_it_is() -> None:
+    text = task()
+    text = text._replace(text=text.text.replace("They carry bicycles.", "Ask:\n- @mira"))
+    assert only(read_backlog([text])).objective == "Ferries leave on time.\n\nAsk:\n- @mira"
+
+
+def test_links_follow_a_project_that_has_changed_the_prefix_of_its_ids() -> None:
+    parent = task("pier-7", "Pier")
+    child = task("pier-7.1", "Plank", after="[task-8]", more="parent_task_id: task-7")
+    items = {item.name: item for item in read_backlog([parent, child, task("pier-8", "Nail")]).items}
+    assert items["pier-7"].parts == ("backlog:pier-7.1",)
+    assert items["pier-7.1"].depends_on == ("backlog:pier-8",)
+
+
+def test_a_number_that_two_tasks_have_is_no_link_to_either() -> None:
+    imported = read_backlog([task("pier-8", "A"), task("quay-8", "B"), task("pier-9", "C", after="[task-8]")])
+    assert imported.items[2].depends_on == ("backlog:task-8",)
+
+
+def test_headings_among_the_criteria_only_group_them() -> None:
+    text = task()
+    text = text._replace(text=text.text.replace("- [ ] #2", "### Bicycles\n\n- [ ] #2"))
+    assert len(only(read_backlog([text])).criteria) == 3

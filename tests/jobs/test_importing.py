@@ -15,6 +15,7 @@ from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.imports import importing
 from donewhen.jobs.imports.drafting import MAX_CRITERIA, MAX_CRITERION_LENGTH, MAX_OBJECTIVE_LENGTH
 from donewhen.jobs.imports.importing import ImportResult, import_jobs
+from donewhen.jobs.imports.selecting import Selection
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.finding_codes import FindingCode
@@ -254,7 +255,8 @@ def test_in_the_big_form_jobs_belong_to_a_workstream(tmp_path: Path, shop: Works
     assert_sentences(caught.value)
     done = imported(big, feature("F1"), feature("F2"), workstream="Web")
     (stream,) = big.workstream_folders()
-    assert big.read(stream / "plan.md").fields["jobs"] == [envelope.job for envelope in done.made]
+    assert [place.id for place in big.places()] == [envelope.job for envelope in done.made]
+    assert {place.path.parents[2] for place in big.places()} == {stream}
     assert imported(big, feature("F1"), feature("F3")).new == 1
     with pytest.raises(UsageError) as caught:
         imported(shop, feature("F1"), workstream="Web")
@@ -273,6 +275,7 @@ IMPORT = """
 import os, sys
 from pathlib import Path
 from donewhen.jobs.imports.importing import import_jobs
+from donewhen.jobs.imports.selecting import Selection
 from donewhen.jobs.plan.workspace import find_workspace
 
 root, last = Path(sys.argv[1]), int(sys.argv[2])
@@ -313,7 +316,7 @@ def test_killed_in_the_middle_it_leaves_whole_jobs_and_goes_on_the_next_time(
     assert not list(workspace.root.rglob(".donewhen-*.new"))
     if form == "big":
         (folder,) = workspace.workstream_folders()
-        assert sorted(map(str, workspace.read(folder / "plan.md").fields["jobs"])) == sorted(by_name.values())  # type: ignore[arg-type]
+        assert {place.path.parents[2] for place in workspace.places()} == {folder}
 
 
 def test_two_imports_at_once_double_nothing(tmp_path: Path) -> None:
@@ -326,3 +329,49 @@ def test_two_imports_at_once_double_nothing(tmp_path: Path) -> None:
     found = keys(find_workspace(tmp_path))
     assert len(found) == 60
     assert len(set(found)) == 60
+
+
+def backlog(workspace: Workspace, *tasks: tuple[str, str, str, str]) -> Path:
+    """Tasks of Backlog.md: id, status, milestone, and what they depend on."""
+    folder = workspace.root / "backlog" / "tasks"
+    folder.mkdir(parents=True)
+    for name, status, milestone, after in tasks:
+        head = f"id: {name}\ntitle: Task {name}\nstatus: {status}\nmilestone: {milestone}\ndependencies: [{after}]\n"
+        text = f"---\n{head}---\n\n## Acceptance Criteria\n- [ ] #1 It works\n"
+        (folder / f"{name} - T.md").write_text(text)
+    return folder.parent
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        (Selection(), ["task-1", "task-2", "task-3"]),
+        (Selection(only_open=True), ["task-2", "task-3"]),
+        (Selection(statuses=("in progress",)), ["task-2"]),
+        (Selection(statuses=("done", "in progress")), ["task-1", "task-2"]),
+        (Selection(milestones=("V2",)), ["task-1", "task-3"]),
+        (Selection(only_open=True, milestones=("v2",)), ["task-3"]),
+    ],
+    ids=["all", "open", "status", "two statuses", "milestone", "both"],
+)
+def test_only_what_is_selected_is_imported(shop: Workspace, selection: Selection, expected: list[str]) -> None:
+    tasks = (("task-1", "Done", "v2", ""), ("task-2", "In Progress", "v1", "task-1"), ("task-3", "To Do", "v2", ""))
+    source = backlog(shop, *tasks)
+    done = import_jobs(shop, source, selection=selection)
+    assert [envelope.item.name for envelope in done.made] == expected
+    assert sorted(map(str, keys(shop))) == [f"backlog:{name}" for name in expected]
+    # What was not selected is neither gone from the source nor missing there.
+    assert {finding.code for finding in done.findings} <= {FindingCode.IMPORT_DEPENDENCY}
+    dropped = [finding.message for finding in done.findings]
+    assert len(dropped) == ("task-2" in expected and "task-1" not in expected)
+    assert all("was not selected" in message for message in dropped)
+    # The rest comes later, and nothing twice.
+    assert import_jobs(shop, source).new == 3 - len(expected)
+
+
+def test_a_selection_of_nothing_says_what_there_is(shop: Workspace) -> None:
+    source = backlog(shop, ("task-1", "Done", "v2", ""))
+    with pytest.raises(UsageError) as caught:
+        import_jobs(shop, source, selection=Selection(only_open=True))
+    assert "Statuses: Done. Milestones: v2." in caught.value.message
+    assert list(shop.places()) == []

@@ -15,7 +15,7 @@ from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.ledger.approval import Approval, Policy
-from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.ledger.entries import Actor, recorded_status
 from donewhen.jobs.lifecycle import invalidation
 from donewhen.jobs.lifecycle.completion import Completion, complete
 from donewhen.jobs.lifecycle.invalidation import find_invalid_jobs, invalidate_jobs
@@ -74,6 +74,9 @@ def a_line(shop: Workspace, *titles: str) -> list[Job]:
 
 
 def status(shop: Workspace, path: Path) -> Value:
+    """The status of a job by its plan; that of a project or workstream is only in the record."""
+    if shop.is_parent_plan(path):
+        return recorded_status(shop.ledger.read(chain_name(shop, path)).entries) or "planned"
     return shop.read(path).fields["status"]
 
 

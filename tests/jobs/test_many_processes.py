@@ -17,7 +17,6 @@ from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.plan.creating import create_project
-from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.templates import job_plan
 from donewhen.jobs.plan.workspace import Workspace
@@ -105,12 +104,6 @@ def in_order(workspace: Workspace) -> bool:
     return True
 
 
-def listed(document: Document, field: str) -> list[str]:
-    found = document.fields[field]
-    assert isinstance(found, list)
-    return [str(item) for item in found]
-
-
 ADD = """
 workspace = find_workspace(root)
 for number in range(count):
@@ -137,16 +130,14 @@ for number in range(count):
 """
 
 
-def test_workstreams_that_are_made_at_once_are_made_once_and_all_are_listed(tmp_path: Path) -> None:
+def test_workstreams_that_are_made_at_once_are_made_once(tmp_path: Path) -> None:
     made = create_project(tmp_path, "Shop", form="big")
     count = max(1, ADDED // 2)
     lines = [line for said in at_once(made.root, ADD_TO_WORKSTREAMS, count) for (line,) in said]
     assert len(set(lines)) == len(lines) == 2 * WRITERS * count
     streams = {item.name.partition("-")[2].split("-", 2)[2]: item for item in made.workstream_folders()}
     assert sorted(streams) == ["own-" + str(number) for number in range(WRITERS)] + ["shared"]
-    assert len(listed(made.project().document, "workstreams")) == WRITERS + 1
-    jobs = [text for folder in streams.values() for text in listed(made.read(folder / "plan.md"), "jobs")]
-    assert sorted(jobs) == sorted(map(str, lines)) == sorted(place.id for place in made.places())
+    assert sorted(map(str, lines)) == sorted(place.id for place in made.places())
     assert in_order(made)
 
 
@@ -255,11 +246,9 @@ def test_the_project_file_survives_eight_writers(tmp_path: Path, turn: int) -> N
     project = made.project()
     assert (project.title, project.agreement_status) == (f"Shop {turn}", "agreed")
     streams = [str(name)[:15] for kind, name in lines if kind == "stream"]
-    assert sorted(listed(project.document, "workstreams")) == sorted(streams)
+    assert [folder.name[:15] for folder in made.workstream_folders()] == sorted(streams)
     chain = made.ledger.read(project.id)
     assert {entry for kind, entry in lines if kind == "agreed"} == {item.hash for item in chain.entries}
-    last = chain.entries[-1].data["notes"]
-    assert project.document.fields["agreed_notes"] == last
     assert in_order_apart_from_unsealed(made)
 
 

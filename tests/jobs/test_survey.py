@@ -169,6 +169,7 @@ def test_an_estimate_without_end_stops_nobody(shop: Workspace) -> None:
 
 def test_a_missing_plan_is_one_finding(shop: Workspace) -> None:
     path = shop.place("two").path
+    (path.parent / "notes" / "a.md").write_text("A note.\n")
     path.unlink()
     found = survey_jobs(shop)
     assert [(problem.code, problem.where) for problem in found.problems] == [("document", shop.where(path))]

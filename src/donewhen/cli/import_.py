@@ -17,6 +17,7 @@ from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.board.views import update_views
 from donewhen.jobs.imports.importing import ImportedJob, ImportResult, Watch, import_jobs
 from donewhen.jobs.imports.items import KIND_LABELS, KINDS, Kind
+from donewhen.jobs.imports.selecting import Selection
 from donewhen.jobs.ledger.finding_codes import FINDINGS
 
 _MOST_ROWS = 40
@@ -39,6 +40,9 @@ _MOST_FINDINGS = 40
     help="A command that must succeed for every created job. It runs without a shell.",
 )
 @click.option("--workstream", metavar="NAME", help="The workstream of the jobs; created if it does not exist.")
+@click.option("--open", "only_open", is_flag=True, help="Only items that the source does not call done.")
+@click.option("--status", "statuses", multiple=True, metavar="NAME", help="Only items with this status.")
+@click.option("--milestone", "milestones", multiple=True, metavar="NAME", help="Only items of this milestone.")
 @click.option("--dry-run", is_flag=True, help="Show what would be created, and write nothing.")
 @project_option
 @common_options
@@ -49,6 +53,9 @@ def command(
     kind: Kind | None,
     commands: tuple[str, ...],
     workstream: str | None,
+    only_open: bool,
+    statuses: tuple[str, ...],
+    milestones: tuple[str, ...],
     dry_run: bool,
     project: Path | None,
 ) -> ExitCode:
@@ -60,13 +67,22 @@ def command(
     \b
     donewhen import .                            # detect: backlog/, specs/, openspec/, feature_list.json
     donewhen import backlog --dry-run
+    donewhen import backlog --open --milestone v2
     donewhen import feature_list.json --run "python -m pytest -q"
     donewhen import openspec/changes/add-search --from openspec
     """
     workspace = find_project(project)
+    selection = Selection(only_open, statuses, milestones)
     with _bar(output) as watch:
         done = import_jobs(
-            workspace, source, kind, commands=commands, workstream=workstream, dry_run=dry_run, watch=watch
+            workspace,
+            source,
+            kind,
+            commands=commands,
+            workstream=workstream,
+            selection=selection,
+            dry_run=dry_run,
+            watch=watch,
         )
         if not dry_run:
             update_views(workspace)

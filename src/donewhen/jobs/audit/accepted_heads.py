@@ -36,7 +36,7 @@ def accept_heads(root: Path) -> str:
     workspace = _workspace_or_none(root)
     seen = watch(workspace or Workspace(root, "small"))
     if workspace is None:
-        kept = {name: marks for name, marks in seen.kept.marks.items() if seen.file_of(name).exists()}
+        kept = {name: marks for name, marks in seen.kept.marks.items() if seen.has_file(name)}
         return seen.heads.replace(kept)
     own = {seen.prefix + chain for chain in seen.chains()}
     kept = {name: marks for name, marks in seen.kept.marks.items() if name not in own}

@@ -31,7 +31,7 @@ from donewhen.jobs.plan.job import Job, Project
 from donewhen.jobs.plan.workspace import PLAN, Workspace
 from donewhen.jobs.record.anchors import read_anchors
 from donewhen.jobs.record.head_watch import ACCEPT
-from donewhen.jobs.record.projection import mismatches, pending_writes
+from donewhen.jobs.record.projection import Mismatch, mismatches, parent_mismatches, pending_writes
 
 Severity = Literal["error", "warning"]
 
@@ -160,13 +160,14 @@ def _git_findings(workspace: Workspace) -> Iterator[AuditFinding]:
         return
     folder = (workspace.folder / "ledger").relative_to(top).as_posix()
     for name, committed in committed_files(top, folder):
-        if not name.endswith(".jsonl"):
+        if not name.endswith((".jsonl", ".json")):
             continue
         try:
             now = read_whole(top / name)
         except OSError:
             now = b""
-        if not now.startswith(committed):
+        # An entry that has a file of its own never changes.
+        if not now.startswith(committed) if name.endswith(".jsonl") else now != committed:
             yield AuditFinding(
                 "error",
                 FindingCode.REWRITTEN,
@@ -251,8 +252,7 @@ def _project(workspace: Workspace, chain: Chain | None) -> Iterator[AuditFinding
     agreement = project_agreement(workspace, project)
     yield from _agreement_findings(project.id, agreement, project, where, workspace.settings())
     chain = workspace.ledger.read(project.id) if chain is None else chain
-    if chain.entries:
-        yield from _field_findings(project.document, chain, where)
+    yield from _parent_findings(project.document, chain, where)
 
 
 def _job(
@@ -287,8 +287,7 @@ def _workstream_findings(
 
     def read(chain: Chain | None) -> Iterator[AuditFinding]:
         chain = workspace.ledger.read(name) if chain is None else chain
-        if chain.entries:
-            yield from _field_findings(workspace.read(path), chain, workspace.where(path))
+        yield from _parent_findings(workspace.read(path), chain, workspace.where(path))
 
     yield from _read_twice(workspace, path, chains.get(name), read)
 
@@ -322,7 +321,16 @@ def _field_findings(document: Document, chain: Chain, where: str) -> Iterator[Au
             f"A write was interrupted before {name} was written; the next command that writes this plan finishes it.",
             where,
         )
-    for mismatch in mismatches(fields, chain.entries):
+    yield from _edited_fields(document, mismatches(fields, chain.entries), where)
+
+
+def _parent_findings(document: Document, chain: Chain, where: str) -> Iterator[AuditFinding]:
+    if chain.entries:
+        yield from _edited_fields(document, parent_mismatches(document.fields, chain.entries), where)
+
+
+def _edited_fields(document: Document, found: Iterable[Mismatch], where: str) -> Iterator[AuditFinding]:
+    for mismatch in found:
         line = document.line_of(mismatch.field)
         yield AuditFinding(
             "error",
@@ -338,4 +346,4 @@ def _ledger_folder(workspace: Workspace) -> str:
 
 
 def _ledger_file(workspace: Workspace, chain: str) -> str:
-    return f"{_ledger_folder(workspace)}/{chain}.jsonl"
+    return workspace.where(workspace.ledger.place_of(chain))

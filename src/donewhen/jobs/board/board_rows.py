@@ -26,7 +26,7 @@ from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.entries import Chain
 from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.job import STATUSES, Job, Project
-from donewhen.jobs.plan.workspace import PLAN, Workspace
+from donewhen.jobs.plan.workspace import PLAN, Workspace, is_left_over
 from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.projection import mismatches
 
@@ -67,7 +67,7 @@ def merge_rows(
         path = None if known is not None else folder / name / PLAN
         if known is not None:
             records[known.id] = known
-        elif path is not None and (identifier is not None or path.is_file()):
+        elif path is not None and (path.is_file() or (identifier is not None and not is_left_over(path.parent))):
             try:
                 job = workspace.job_at(path)
                 chain = workspace.ledger.read(job.id)

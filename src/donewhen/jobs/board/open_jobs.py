@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +18,9 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.files import read_regular
 from donewhen.foundation.size_limits import PLAN_FILE
 from donewhen.jobs.ledger.approval import Policy
-from donewhen.jobs.ledger.entries import CHAIN_NAME, parse_entry
+from donewhen.jobs.ledger.entries import parse_entry
 from donewhen.jobs.ledger.head_marks import Mark
-from donewhen.jobs.ledger.ledger import irregular_chain, open_chain
+from donewhen.jobs.ledger.ledger import chain_of, irregular_chain, open_chain
 from donewhen.jobs.plan.ids import id_in, is_parent
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.gone_back import end_of, report_problem
@@ -118,7 +118,8 @@ def _look(workspace: Workspace, seen: Watch, project: str) -> _Looked:
     for name in sorted({*chains, *seen.chains()}):
         marks = seen.marks(name)
         parent = is_parent(name, project)
-        end = None if parent or name not in chains else _read_end(chains[name])
+        path = None if parent else chains.get(name)
+        end = None if path is None else _read_end(path)
         status = "" if end is None else end.status
         if end is None or status is None or [*marks] != [Mark(seen.branch, end.seq, end.hash, status)]:
             chain = workspace.ledger.read_settled(name)
@@ -144,16 +145,21 @@ def _look(workspace: Workspace, seen: Watch, project: str) -> _Looked:
     return _Looked(tuple(names), missing, grown)
 
 
-def _chain_files(folder: Path) -> dict[str, str]:
-    """The chains with their files. Raise LedgerError if one is no regular file."""
-    found: dict[str, str] = {}
+def _chain_files(folder: Path) -> dict[str, str | None]:
+    """The chains with their files; None for those with a file for each entry. Raise LedgerError if one is no regular
+    file."""
+    found: dict[str, str | None] = {}
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
-            name, _, suffix = entry.name.rpartition(".")
-            if suffix == "jsonl" and CHAIN_NAME.fullmatch(name):
-                if not entry.is_file(follow_symlinks=False):
-                    raise irregular_chain(Path(entry.path))
-                found[name] = entry.path
+            name = chain_of(entry)
+            if name is None:
+                continue
+            if entry.name == name:
+                found[name] = None
+            elif not entry.is_file(follow_symlinks=False):
+                raise irregular_chain(Path(entry.path))
+            else:
+                found.setdefault(name, entry.path)
     return found
 
 
@@ -185,7 +191,7 @@ def _read_end(path: str) -> _ChainEnd | None:
     return _ChainEnd(last.seq, last.hash, str(adopted_fields(follower.content.adopted).get("status", "planned")))
 
 
-def _claimed_in_plans(workspace: Workspace, chains: Mapping[str, str]) -> list[str]:
+def _claimed_in_plans(workspace: Workspace, chains: Container[str]) -> list[str]:
     """The jobs without a chain whose plans say that they are in progress."""
     names = []
     for folder, name in workspace.names():

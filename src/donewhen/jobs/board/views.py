@@ -33,6 +33,7 @@ from donewhen.jobs.board.tracker import TrackerRows, read_tracker, render_tracke
 from donewhen.jobs.contract.agreement import Agreement, project_agreement
 from donewhen.jobs.ledger.approval import is_ci
 from donewhen.jobs.ledger.entries import Chain
+from donewhen.jobs.plan.generated_files import keep_out_of_git
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.snapshot import Snapshot
 from donewhen.jobs.plan.workspace import Workspace
@@ -211,7 +212,7 @@ def _write_views(workspace: Workspace, board: Board) -> None:
     # Imported only to write: gates and hooks import this module, and never render a page.
     from donewhen.dashboard.page import render_dashboard
 
-    (workspace.base / "outputs").mkdir(exist_ok=True)
+    keep_out_of_git(workspace, workspace.base / "outputs")
     tracker = tracker_path(workspace)
     data = encode_board(board)
     content = {

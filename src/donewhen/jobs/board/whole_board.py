@@ -86,7 +86,12 @@ def _chain_data(workspace: Workspace, index: FileIndex, name: str) -> dict[str, 
         part = msgspec.to_builtins(chain_part(name, entries))
         return {"part": part, "newest": str(entries[-1].at) if entries else ""}
 
-    path = workspace.folder / "ledger" / f"{name}.jsonl"
+    ledger = workspace.ledger
+    path = ledger.path_of(name)
+    if ledger.place_of(name) != path:
+        # Its entries are in several files.
+        entries = ledger.read(name).entries
+        return {"newest": str(entries[-1].at) if entries else ""}
     data: dict[str, object] = index.get_or_read(f"dashboard chain {__version__} {name}", path, read, limit=LEDGER_CHAIN)
     return data
 

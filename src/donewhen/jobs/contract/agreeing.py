@@ -161,8 +161,6 @@ def _agree(
             now = workspace.now()
             who = f"{approval.by.name} ({approval.by.kind})"
             writes = {"agreement_status": "agreed", "agreed_at": now, "agreed_by": who, "updated_at": now}
-            if notes and proposal.plan.path == workspace.project_file:
-                writes["agreed_notes"] = notes
         entry = plan.append("agreed", data, approval, writes)
     if how == "agreed" and isinstance(proposal.plan, Job) and proposal.plan.status != "cancelled":
         # The workstream and the project were done without this job.

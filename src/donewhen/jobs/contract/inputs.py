@@ -28,7 +28,7 @@ _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules"})
 _GENERATED = re.compile(
     r"(?:outputs/(?:rewards\.json|reward-report\.md|truth-report\.json|dashboard\.(?:json|html)|"
     r"\d{4}-\d\d-\d\d-task-tracker\.csv)|logs/(?:execution|events)\.jsonl|"
-    r"notes/(?:lessons-index\.json|lessons-learned\.md|github-map\.json))"
+    r"notes/(?:lessons-index\.json|lessons-learned\.md|github-map\.json)|(?:outputs|logs|notes)/\.gitignore)"
 )
 # Written by reviews of the work; must not make the reviewed evidence stale.
 _REVIEW_FILES = ("/reviews.jsonl", "/reviewed.jsonl", "/hypotheses.json")

@@ -160,7 +160,7 @@ def _other_versions(workspace: Workspace, chain: Chain) -> Iterator[OtherVersion
 
 
 def _line(workspace: Workspace, chain: str, line: int) -> str:
-    return f"{workspace.where(workspace.folder / 'ledger' / f'{chain}.jsonl')}:{line}"
+    return f"{workspace.where(workspace.ledger.place_of(chain))}:{line}"
 
 
 def _files(

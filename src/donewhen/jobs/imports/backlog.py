@@ -35,6 +35,11 @@ _DESCRIPTION = re.compile(
     r"<!--[ ]*SECTION:DESCRIPTION:BEGIN[ ]*-->(.*?)<!--[ ]*SECTION:DESCRIPTION:END[ ]*-->", re.DOTALL
 )
 _NUMBER = re.compile(r"#[0-9]+[ \t]+")
+# Written by Backlog.md without quotation marks, which YAML does not allow.
+_UNQUOTED_NAME = re.compile(
+    r"^(?P<field>[ \t]*(?:[A-Za-z_]+:|-)[ \t]+)(?P<name>@[^\s'\"#,\[\]{}]+)(?P<rest>[ \t]*\r?)$", re.MULTILINE
+)
+_ID_NUMBER = re.compile(r"(?:[a-z][a-z0-9_]*-)?(?P<number>[0-9]+(?:\.[0-9]+)*)")
 _LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 _DONE = ("done", "completed", "complete", "closed")
 _SKIPPED_FOLDERS = {"drafts": "a draft", "archive": "archived"}
@@ -56,13 +61,43 @@ def read_backlog(texts: Sequence[SourceText]) -> ReadSource:
             tasks.append(_task(text, done, folder == "completed", findings))
         except DonewhenError as error:
             findings.append(not_understood_finding(f"{error.message} The task was skipped.", error.where or text.where))
-    linked = tuple(_link_parts(tasks, findings))
+    linked = tuple(_link_parts(_with_known_ids(tasks), findings))
     return drop_duplicate_items(ReadSource(linked, tuple(findings)))
 
 
 def normal_id(identifier: str) -> str:
     """Normalise an id for comparison: ``BACK-007.01`` and ``back-7.1`` are the same."""
     return _LEADING_ZEROS.sub("", identifier.strip().casefold())
+
+
+def _with_quoted_names(text: str) -> str:
+    """The text with quotation marks around names such as ``@mira`` in its frontmatter, on the same lines."""
+    start, fence, rest = text.partition("---")
+    fields, end, body = rest.partition("\n---")
+    return "".join((start, fence, _UNQUOTED_NAME.sub(r'\g<field>"\g<name>"\g<rest>', fields), end, body))
+
+
+def _with_known_ids(tasks: Sequence[tuple[ImportItem, str | None]]) -> list[tuple[ImportItem, str | None]]:
+    """The tasks with ids of other tasks as these have them now. A project that has changed the prefix of its ids, from
+    ``task-12`` to ``shop-12``, still has the earlier ones in its links; so do links with the number alone."""
+    by_number: dict[str, set[str]] = {}
+    for item, _ in tasks:
+        if (match := _ID_NUMBER.fullmatch(item.name)) is not None:
+            by_number.setdefault(match["number"], set()).add(item.key)
+    known = {item.key for item, _ in tasks}
+
+    def current(key: str) -> str:
+        match = _ID_NUMBER.fullmatch(key.partition(":")[2])
+        same = by_number.get(match["number"], set()) if match is not None else set()
+        return next(iter(same)) if key not in known and len(same) == 1 else key
+
+    return [
+        (
+            item._replace(depends_on=tuple(dict.fromkeys(map(current, item.depends_on)))),
+            None if parent is None else current(f"backlog:{normal_id(parent)}").partition(":")[2],
+        )
+        for item, parent in tasks
+    ]
 
 
 def _done_statuses(texts: Sequence[SourceText], findings: list[ImportFinding]) -> tuple[str, ...]:
@@ -87,7 +122,7 @@ def _task(
     text: SourceText, done: tuple[str, ...], completed: bool, findings: list[ImportFinding]
 ) -> tuple[ImportItem, str | None]:
     """Parse a task; return it with the id of its parent task."""
-    document = parse_document(text.text.encode(), text.where)
+    document = parse_document(_with_quoted_names(text.text).encode(), text.where)
     fields = document.fields
     named = TASK_FILE.fullmatch(text.name.split("/")[-1])
     identifier = _text_of(document, "id") or (named["id"] if named else "")
@@ -118,7 +153,7 @@ def _claim(status: str, completed: bool, ticked: int, criteria: int, done: tuple
     parts = [f"status {one_line(status, 40)}"] if status else []
     parts += ["completed"] if completed else []
     parts += [f"{ticked} of {criteria} ticked"] if ticked else []
-    return SourceClaim(", ".join(parts) or "nothing", completed or status.casefold() in done)
+    return SourceClaim(", ".join(parts) or "nothing", completed or status.casefold() in done, status)
 
 
 def _link_parts(tasks: Sequence[tuple[ImportItem, str | None]], findings: list[ImportFinding]) -> Iterator[ImportItem]:
@@ -167,6 +202,8 @@ def _criteria(text: SourceText, document: Document, findings: list[ImportFinding
                 criteria.append(prefix + _NUMBER.sub("", box.text, count=1))
                 ticked += box.ticked
             for number, line in listed.others:
+                if line.lstrip().startswith("#"):
+                    continue  # a heading that groups the items
                 message = f"{one_line(line, 60)!r} is not a list item; it was skipped."
                 findings.append(not_understood_finding(message, f"{text.where}:{number}"))
     return tuple(criteria), ticked

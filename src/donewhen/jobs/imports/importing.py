@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,7 @@ from donewhen.jobs.imports.items import (
     drop_duplicate_items,
 )
 from donewhen.jobs.imports.ordering import order_items
+from donewhen.jobs.imports.selecting import EVERYTHING, Selection, select_items
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.creating import find_workstream_folder, job_maker
 from donewhen.jobs.plan.document import parse_document
@@ -102,10 +103,12 @@ def import_jobs(
     *,
     commands: Sequence[str] = (),
     workstream: str | None = None,
+    selection: Selection = EVERYTHING,
     dry_run: bool = False,
     watch: Watch = lambda _done, _all: None,
 ) -> ImportResult:
-    """Create a job for every new item of a source; with ``dry_run``, only return what would be created."""
+    """Create a job for every new item of a source that is selected; with ``dry_run``, only return what would be
+    created."""
     for command in commands:
         split_command(command)
     gathered = gather_source(source, kind)
@@ -115,11 +118,13 @@ def import_jobs(
         first = next(iter(imported.findings), None)
         why = f" {first.where}: {first.message}" if first else ""
         raise UsageError(f"There is nothing to import.{why}", where=str(source))
+    selected = select_items(imported.items, selection, str(source))
     find_workstream_folder(workspace, workstream)
     if dry_run:
-        return _import_items(workspace, gathered, imported, commands, None, watch)
+        return _import_items(workspace, gathered, imported, selected, commands, None, watch)
     with _import_lock(workspace):
-        return _import_items(workspace, gathered, imported, commands, _Target(workspace, workstream), watch)
+        target = _Target(workspace, workstream)
+        return _import_items(workspace, gathered, imported, selected, commands, target, watch)
 
 
 def _read_items(gathered: GatheredSource) -> ReadSource:
@@ -144,19 +149,21 @@ def _import_items(
     workspace: Workspace,
     gathered: GatheredSource,
     imported: ReadSource,
+    selected: Sequence[ImportItem],
     commands: Sequence[str],
     maker: _Target | None,
     watch: Watch,
 ) -> ImportResult:
     known = dict(_known(workspace))
-    hashes = {item.key: item.hash for item in imported.items}
-    order = order_items(imported.items, known)
+    hashes = {item.key: item.hash for item in selected}
+    every = {item.key for item in imported.items}
+    order = order_items(selected, known, every - hashes.keys())
     findings = [*imported.findings]
     # Dependency findings are reported for new jobs only; existing jobs have the dependencies of their plans.
-    places = {item.where for item in imported.items if item.key not in known}
+    places = {item.where for item in selected if item.key not in known}
     findings += (finding for finding in order.findings if finding.where in places)
-    findings += _differences(workspace, imported.items, known, hashes)
-    findings += _removed_items(workspace, gathered, hashes, known)
+    findings += _differences(workspace, selected, known, hashes)
+    findings += _removed_items(workspace, gathered, every, known)
     ids = {key: before.job for key, before in known.items()}
     new = [item for item in order.items if item.key not in known]
     count = 0
@@ -167,10 +174,6 @@ def _import_items(
             ids[item] = job
             count += 1
             watch(count, len(new))
-    if maker is not None and not new and find_workstream_folder(workspace, maker.workstream) is not None:
-        # An interrupted import may have created jobs that are not listed yet; job_maker lists them.
-        with job_maker(workspace, maker.workstream):
-            pass
     ordered = {item.key: item for item in order.items}
     made = tuple(
         ImportedJob(ordered[key], ids.get(key) or None, _state(known.get(key), identity))
@@ -281,13 +284,13 @@ def _list_some(texts: Sequence[str]) -> str:
 
 
 def _removed_items(
-    workspace: Workspace, gathered: GatheredSource, hashes: Mapping[str, str], known: Mapping[str, _ImportedBefore]
+    workspace: Workspace, gathered: GatheredSource, every: Collection[str], known: Mapping[str, _ImportedBefore]
 ) -> Iterator[ImportFinding]:
     """Yield the jobs whose items are no longer in the source, if the source is complete."""
     if gathered.scope is None:
         return
     for key, before in known.items():
-        if key.startswith(gathered.scope) and key not in hashes:
+        if key.startswith(gathered.scope) and key not in every:
             name = key.partition(":")[2]
             message = f"{name} is no longer in the source, or can't be read there. {before.job} was not changed."
             yield ImportFinding(FindingCode.IMPORT_GONE, message, workspace.where(before.path))

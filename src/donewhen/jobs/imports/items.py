@@ -41,6 +41,8 @@ class SourceClaim(NamedTuple):
 
     told: str = "nothing"
     done: bool = False
+    status: str = ""
+    """The status, as the source calls it; empty if it has none."""
 
 
 class ImportItem(NamedTuple):

@@ -20,8 +20,11 @@ class OrderedItems:
     findings: tuple[ImportFinding, ...]
 
 
-def order_items(items: Sequence[ImportItem], known: Collection[str] = ()) -> OrderedItems:
-    """Sort items topologically; ``known`` are the keys of items that are jobs already."""
+def order_items(
+    items: Sequence[ImportItem], known: Collection[str] = (), not_selected: Collection[str] = ()
+) -> OrderedItems:
+    """Sort items topologically; ``known`` are the keys of items that are jobs already, and ``not_selected`` those of
+    items that were not selected for the import."""
     findings: list[ImportFinding] = []
     by_key = {item.key: item for item in items}
     edges: dict[str, list[str]] = {}
@@ -33,7 +36,8 @@ def order_items(items: Sequence[ImportItem], known: Collection[str] = ()) -> Ord
             elif key in by_key or key in known:
                 edges[item.key].append(key)
             else:
-                findings.append(_finding(f"{item.name} depends on {key.partition(':')[2]}, which does not exist", item))
+                why = "was not selected" if key in not_selected else "does not exist"
+                findings.append(_finding(f"{item.name} depends on {key.partition(':')[2]}, which {why}", item))
     result: list[ImportItem] = []
     for group in _groups(edges):
         members = set(group)

@@ -12,7 +12,7 @@ import builtins
 import gc
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
@@ -132,6 +132,8 @@ class Chain(NamedTuple):
 
     entries: tuple[Entry, ...]
     breaks: tuple[Break, ...]
+    heads: tuple[str, ...] = ()
+    """Of a chain with a file for each entry: the entries that no other follows; more than one after a merge."""
 
     @property
     def whole(self) -> bool:
@@ -140,12 +142,29 @@ class Chain(NamedTuple):
 
     @property
     def head(self) -> str | None:
-        """The hash of the last entry."""
+        """The hash of the last entry; several after a merge of branches that both went on."""
+        if self.heads:
+            return " ".join(self.heads)
         return self.entries[-1].hash if self.entries else None
 
     def latest(self, *kinds: EventKind) -> Entry | None:
         """The newest entry of these kinds."""
         return next((entry for entry in reversed(self.entries) if entry.type in kinds), None)
+
+
+def recorded_status(entries: Sequence[Entry]) -> str | None:
+    """The status that the newest entry with one has written; None if no entry has."""
+    writes = (entry.content.writes.get("status") for entry in reversed(entries))
+    return next((str(values[1]) for values in writes if values is not None), None)
+
+
+def has_entry(entries: Sequence[Entry], seq: int, value: str) -> bool:
+    """Whether there is an entry with this number and hash. After a merge it may stand further back."""
+    if seq < 1:
+        return False
+    if seq <= len(entries) and entries[seq - 1].hash == value:
+        return True
+    return any(entry.hash == value and entry.seq == seq for entry in entries[seq:])
 
 
 def verify_chain(chain: str, content: bytes) -> Chain:

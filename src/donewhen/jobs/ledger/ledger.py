@@ -1,4 +1,4 @@
-"""The append-only event log: one hash chain for each job and one for the project."""
+"""The append-only event log: one hash chain for each job, and one for the project with a file for each entry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import msgspec
 from donewhen.foundation.canonical import canonical_json, digest
 from donewhen.foundation.clock import SYSTEM_CLOCK, Clock
 from donewhen.foundation.errors import DonewhenError
-from donewhen.foundation.files import TooLargeError, fsync_folder, open_regular, read_stream
+from donewhen.foundation.files import TooLargeError, fsync_folder, open_regular, read_stream, write_atomically
 from donewhen.foundation.locks import locked
 from donewhen.foundation.size_limits import LEDGER_CHAIN
 from donewhen.jobs.ledger.entries import (
@@ -32,7 +32,11 @@ from donewhen.jobs.ledger.entries import (
     unhashed_fields,
     verify_lines,
 )
+from donewhen.jobs.ledger.entry_files import entry_file_name, next_link, read_entry_files, with_entry_files
 
+_JOB = "WI-"
+"""How the names of the chains begin that have one file."""
+_EMPTY = Chain((), ())
 _CHUNK = 8192
 _READ = 1 << 24
 _MAX_KEPT = 32
@@ -146,13 +150,38 @@ class Ledger:
                 fsync_folder(path.parent)
         return entry
 
+    def append_file(self, chain: str, kind: EventKind, data: Mapping[str, Any], by: Actor, after: Chain) -> Entry:
+        """Write an event to a file of its own, as in the chains that every branch goes on with.
+
+        ``after`` is the chain, read by the caller, who holds the lock of all its writers.
+        """
+        if kind not in KINDS:
+            raise LedgerError(f"Unknown ledger event: {kind!r}.")
+        folder = self.folder_of(chain)
+        with locked(self.locks / f"ledger-{chain}.lock"):
+            seq, link = next_link(chain, after)
+            entry = _made_entry(seq, link, kind, self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"), by, data)
+            is_new = not folder.is_dir()
+            folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(folder / entry_file_name(entry.seq, entry.hash), _verified_line(entry))
+            if is_new:
+                fsync_folder(folder.parent)
+        return entry
+
     def read(self, chain: str) -> Chain:
         """Read and verify a chain."""
+        lines = self._read_lines(chain)
+        # The chain of a job is one file: two continuations of it are no merge.
+        if not has_entry_files(chain):
+            return lines
+        return _MERGED.read(self.folder_of(chain), chain, lines)
+
+    def _read_lines(self, chain: str) -> Chain:
         path = self.path_of(chain)
         try:
             content = _read_chain(path) if self._files is None else self._files.read(path)
         except FileNotFoundError:
-            return Chain((), ())
+            return _EMPTY
         return _VERIFIED.verify(path, chain, content)
 
     def read_settled(self, chain: str) -> Chain:
@@ -170,13 +199,31 @@ class Ledger:
 
     def chains(self) -> tuple[str, ...]:
         """The names of all chains."""
-        return tuple(sorted(path.stem for path in self.folder.glob("*.jsonl") if CHAIN_NAME.fullmatch(path.stem)))
+        try:
+            with os.scandir(self.folder) as entries:
+                return tuple(sorted({name for entry in entries if (name := chain_of(entry)) is not None}))
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
 
     def path_of(self, chain: str) -> Path:
-        """The file of a chain."""
+        """The file of a chain with a line for each entry."""
         if not CHAIN_NAME.fullmatch(chain):
             raise LedgerError(f"{chain!r} is not a valid chain name.")
         return self.folder / f"{chain}.jsonl"
+
+    def folder_of(self, chain: str) -> Path:
+        """The folder of a chain with a file for each entry."""
+        return self.path_of(chain).with_name(chain)
+
+    def place_of(self, chain: str) -> Path:
+        """The folder of a chain, or its file."""
+        folder = self.folder_of(chain)
+        return folder if has_entry_files(chain) and folder.is_dir() else self.path_of(chain)
+
+    def file_with(self, chain: str, entry: Entry) -> Path:
+        """The file that has an entry."""
+        file = self.folder_of(chain) / entry_file_name(entry.seq, entry.hash)
+        return file if has_entry_files(chain) and file.is_file() else self.path_of(chain)
 
     def _recover_last_entry(self, descriptor: int, path: Path) -> Entry | None:
         """Return the last complete entry; move an incomplete line after it to a ``.torn`` file."""
@@ -234,11 +281,53 @@ class _VerifiedChains:
                 self._known.popitem(last=False)
 
 
+class _MergedChains:
+    """The chains with a file for each entry that this process has verified, with the bytes of the files."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[Path, tuple[Chain, dict[str, bytes], Chain]] = {}
+
+    def read(self, folder: Path, name: str, lines: Chain) -> Chain:
+        files = read_entry_files(folder)
+        if not files:
+            return lines
+        with self._lock:
+            known = self._known.get(folder)
+        if known is not None and known[0] is lines and known[1] == files:
+            return known[2]
+        chain = with_entry_files(name, lines, files)
+        with self._lock:
+            if len(self._known) >= _MAX_KEPT:
+                self._known.clear()
+            self._known[folder] = (lines, files, chain)
+        return chain
+
+
 _VERIFIED = _VerifiedChains()
+_MERGED = _MergedChains()
+
+
+def has_entry_files(chain: str) -> bool:
+    """Whether a chain may have a file for each entry; that of a job is one file, which only its branch writes."""
+    return not chain.startswith(_JOB)
+
+
+def chain_of(entry: os.DirEntry[str]) -> str | None:
+    """The name of the chain that a file or folder of the ledger belongs to; None if it is none."""
+    name, _, suffix = entry.name.rpartition(".")
+    if suffix == "jsonl":
+        return name if CHAIN_NAME.fullmatch(name) else None
+    is_folder = has_entry_files(entry.name) and entry.is_dir(follow_symlinks=False)
+    return entry.name if is_folder and CHAIN_NAME.fullmatch(entry.name) else None
 
 
 def _new_entry(chain: str, last: Entry | None, kind: EventKind, at: str, by: Actor, data: Mapping[str, Any]) -> Entry:
     seq, prev = (1, first_link(chain)) if last is None else (last.seq + 1, last.hash)
+    return _made_entry(seq, prev, kind, at, by, data)
+
+
+def _made_entry(seq: int, prev: str, kind: EventKind, at: str, by: Actor, data: Mapping[str, Any]) -> Entry:
     try:
         entry = Entry(seq, prev, kind, at, by, data, "")
         return replace(entry, hash=digest(canonical_json(unhashed_fields(entry))))

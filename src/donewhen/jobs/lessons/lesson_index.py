@@ -11,6 +11,7 @@ from donewhen.foundation.canonical import digest
 from donewhen.foundation.files import opened
 from donewhen.jobs.lessons.lesson_file import lessons_path, parse_lessons_cached, raw_lessons
 from donewhen.jobs.lessons.pending_lesson import lessons_lock
+from donewhen.jobs.plan.generated_files import keep_out_of_git
 from donewhen.jobs.plan.workspace import Workspace, WorkspaceError
 
 SCHEMA = "theworkshop.lessons.v1"
@@ -57,6 +58,7 @@ def write_lesson_index(workspace: Workspace, raw: bytes) -> None:
     # The index is only a view: if it can't be written, the lesson is kept, and the next start rewrites it.
     path = _index_path(workspace)
     with suppress(OSError, WorkspaceError):
+        keep_out_of_git(workspace, path.parent)
         workspace.put(path, f"{json.dumps(content, indent=2)}\n".encode())
 
 

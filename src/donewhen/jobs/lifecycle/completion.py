@@ -459,7 +459,9 @@ def _complete_parent(workspace: Workspace, path: Path, jobs: Sequence[str], by: 
     """Complete a workstream or project if all its jobs are done or cancelled, and at least one is done."""
     with writing(workspace, path) as parent:
         policy = approval_policy(parent.snapshot)
-        if history_of(parent.chain_name, parent.entries, policy).completed is not None:
+        completed = history_of(parent.chain_name, parent.entries, policy).completed
+        # After a merge, a completion of the other branch does not include the jobs of this one.
+        if completed is not None and {*jobs} <= {*completed.read_as(Completed).jobs}:
             return
         validities = ValidityChecker(parent.snapshot, policy)
         states = {name: validities.of(name).state for name in jobs}

@@ -9,13 +9,15 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import join_limited, one_line
 from donewhen.jobs.board.survey import JobRecord, Survey
 from donewhen.jobs.contract.agreement import AgreementProblem
+from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.ids import id_in
 from donewhen.jobs.plan.job import read_status, unknown_format
 from donewhen.jobs.plan.workspace import PLAN, Workspace
-from donewhen.jobs.record.projection import mismatches
+from donewhen.jobs.record.history import history_of
+from donewhen.jobs.record.projection import parent_mismatches
 
 _CLOSED = ("done", "cancelled")
 _MAX_LISTED = 5
@@ -43,7 +45,7 @@ def parent_findings(workspace: Workspace, survey: Survey) -> Iterator[AgreementP
         where = workspace.where(path)
         try:
             document = survey.project.document if kind == "project" else workspace.read(path)
-            status = read_status(document, where)
+            status = str(read_status(document, where))
         except DonewhenError as error:
             yield AgreementProblem(error.code, error.message, error.where or where)
             continue
@@ -54,6 +56,8 @@ def parent_findings(workspace: Workspace, survey: Survey) -> Iterator[AgreementP
         if kind == "workstream":
             yield from _unknown_workstreams(name, document, workstreams, where)
         entries = workspace.ledger.read(name).entries
+        if entries:
+            status = history_of(name, entries, Policy()).status
         yield from _edited_fields(name, document, entries, where)
         if status == "done":
             problems = [*_open_jobs(name, _jobs_below(path, survey), where)]
@@ -84,7 +88,7 @@ def _unknown_workstreams(
 
 def _edited_fields(name: str, document: Document, entries: Sequence[Entry], where: str) -> Iterator[AgreementProblem]:
     """The fields of a project or workstream that don't say what the ledger says."""
-    for mismatch in mismatches(document.fields, entries) if entries else ():
+    for mismatch in parent_mismatches(document.fields, entries) if entries else ():
         found, expected = one_line(repr(mismatch.found), 100), one_line(repr(mismatch.expected), 100)
         message = f"{name}: {mismatch.field} says {found}, but the ledger says {expected}."
         yield AgreementProblem(FindingCode.TAMPERED, message, where)

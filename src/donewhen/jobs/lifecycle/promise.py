@@ -21,6 +21,7 @@ from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.project_job import project_as_job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import history_of
+from donewhen.jobs.record.parents import jobs_below
 
 _PROMISE = re.compile(r"<promise>([A-Za-z0-9][A-Za-z0-9._-]{0,99})-DONE</promise>")
 _RECEIPT = re.compile(r"receipt: (sha256:[0-9a-f]{64})")
@@ -115,7 +116,7 @@ def moment_of(workspace: Workspace, job: Job, completion: Entry) -> str:
 def _moment(workspace: Workspace, name: str, completion: Entry, statuses: Sequence[EvidenceStatus]) -> str:
     if all(status.state != "stale" for status in statuses):
         return ""
-    commit = first_commit_with(workspace.folder / "ledger" / f"{name}.jsonl", completion.hash)
+    commit = first_commit_with(workspace.ledger.file_with(name, completion), completion.hash)
     return f"at commit {commit}" if commit else f"when it was completed ({completion.at})"
 
 
@@ -140,7 +141,7 @@ def current_completion(
     if is_parent(name, project.id):
         if project_agreement(workspace, project).state == "voided":
             return InvalidCompletion(FindingCode.VOIDED, "no longer true: the agreement of the project is void")
-        return _invalid_parent(validities, completion) or completion
+        return _invalid_parent(workspace, name, validities, completion) or completion
     validity = validities.of(name)
     if validity.by_itself:
         return InvalidCompletion(code_of(validity), f"no longer true: {validity.why}")
@@ -151,9 +152,19 @@ def current_completion(
     return completion
 
 
-def _invalid_parent(validities: ValidityChecker, completion: Entry) -> InvalidCompletion | None:
-    """Why the completion of a workstream or project is no longer valid: a job that was done with it no longer is."""
-    for job, state in completion.read_as(Completed).jobs.items():
+def _invalid_parent(
+    workspace: Workspace, name: str, validities: ValidityChecker, completion: Entry
+) -> InvalidCompletion | None:
+    """Why the completion of a workstream or project is no longer valid: a job that was done with it no longer is, or
+    one is open that it did not know, because it came from another branch."""
+    jobs = completion.read_as(Completed).jobs
+    for job in jobs_below(workspace, name):
+        if job not in jobs and workspace.ledger.read(job).latest("agreed"):
+            now = validities.of(job).state
+            if now not in ("done", "cancelled"):
+                why = f"no longer true: {job}, which it did not include, is {now}"
+                return InvalidCompletion(FindingCode.DONE_INVALID, why)
+    for job, state in jobs.items():
         validity = validities.of(job)
         if state == "done" and validity.state != "done":
             why = validity.why or {"missing": "its plan is missing"}.get(validity.state, f"it is {validity.state}")

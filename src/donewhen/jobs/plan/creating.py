@@ -120,7 +120,7 @@ def _job_maker(workspace: Workspace, workstream: str | None) -> Iterator[Callabl
     jobs = (stream or workspace.root) / "jobs"
     jobs.mkdir(exist_ok=True)
     _remove_unfinished_folders(jobs)
-    taken = [place.id for place in workspace.places()]
+    taken = [name for _, name in workspace.names()]
     last = ""
 
     def make(new: NewJob) -> Path:
@@ -150,12 +150,7 @@ def _job_maker(workspace: Workspace, workstream: str | None) -> Iterator[Callabl
         last = identifier
         return folder / PLAN
 
-    try:
-        yield make
-    finally:
-        if stream is not None:
-            _add_to_list(workspace, stream / PLAN, "jobs", jobs)
-            _add_to_list(workspace, workspace.project_file, "workstreams", stream.parent)
+    yield make
 
 
 def find_workstream_folder(workspace: Workspace, name: str | None) -> Path | None:
@@ -203,9 +198,6 @@ def _create_folder(parent: Path, name: str, plan: bytes, folders: Sequence[str])
     try:
         for folder in folders:
             (temporary / folder).mkdir()
-            if folder != "jobs":
-                # git does not keep empty folders.
-                (temporary / folder / ".gitkeep").touch()
         write_atomically(temporary / PLAN, plan)
         return temporary.rename(parent / name)
     except BaseException:
@@ -217,18 +209,6 @@ def _remove_unfinished_folders(parent: Path) -> None:
     """Remove folders that a killed process left unfinished. The caller holds the project's lock."""
     for unfinished in parent.glob(".donewhen-*.new"):
         shutil.rmtree(unfinished, ignore_errors=True)
-
-
-def _add_to_list(workspace: Workspace, path: Path, field: str, folder: Path) -> None:
-    """Add the missing ids of a folder to a plan's list, including those that a killed process did not add."""
-    document = workspace.read(path)
-    known = document.fields.get(field)
-    ids: list[Value] = list(known) if isinstance(known, list) else []
-    missing = [
-        identifier for child in sorted(folder.iterdir()) if (identifier := id_in(child.name)) and identifier not in ids
-    ]
-    if missing:
-        workspace.write(document, path, {field: [*ids, *missing], "updated_at": workspace.now()})
 
 
 def _checked_title(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
@@ -208,6 +208,11 @@ def read_project(document: Document, path: Path, where: str) -> Project:
         path=path,
         document=document,
     )
+
+
+def with_status(project: Project, status: str) -> Project:
+    """The project with the status of its record."""
+    return replace(project, status=next((known for known in STATUSES if known == status), project.status))
 
 
 def _criteria_section(document: Document) -> MarkdownSection | None:

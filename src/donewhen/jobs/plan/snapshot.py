@@ -52,7 +52,7 @@ class _SeenLedger(Ledger):
         known = self._seen.chains.get(chain)
         if known is None:
             # The mark is taken first: a file that changes in between is then read again, not missed.
-            known = (_mark(self.path_of(chain)), super().read(chain))
+            known = (_chain_mark(self, chain), super().read(chain))
             self._seen.chains[chain] = known
         return known[1]
 
@@ -140,7 +140,8 @@ class Snapshot(Workspace):
 
     def keep_chain(self, name: str, chain: Chain) -> None:
         """Take a chain that the holder of its lock has just read or written."""
-        self._seen.chains[name] = (_mark(self.ledger.path_of(name)), chain)
+        self._seen.chains[name] = (_chain_mark(self.ledger, name), chain)
+        self._seen.projects.clear()
 
     def after_writing(self, job: Job) -> Snapshot:
         """A new snapshot that knows the plan and the chain of a job which was just written, and the settings.
@@ -163,7 +164,7 @@ class Snapshot(Workspace):
                 self._forget_document(path)
         ledger = self.ledger
         for name, (mark, _) in [*self._seen.chains.items()]:
-            if mark is None or _mark(ledger.path_of(name)) != mark:
+            if mark is None or _chain_mark(ledger, name) != mark:
                 del self._seen.chains[name]
         self._seen.names = None
 
@@ -184,6 +185,11 @@ def snapshot_of(workspace: Workspace) -> Snapshot:
     if isinstance(workspace, Snapshot):
         return workspace
     return Snapshot(workspace)
+
+
+def _chain_mark(ledger: Ledger, chain: str) -> _Mark:
+    file, folder = _mark(ledger.path_of(chain)), _mark(ledger.folder_of(chain))
+    return file if folder is None else (*(file or ()), *folder)
 
 
 def _mark(path: Path) -> _Mark:

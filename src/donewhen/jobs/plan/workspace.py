@@ -23,11 +23,12 @@ from donewhen.foundation.files import read_limited, read_regular, sweep_temporar
 from donewhen.foundation.locks import locked
 from donewhen.foundation.plain_text import join_limited
 from donewhen.foundation.size_limits import PLAN_FILE, SizeLimit
-from donewhen.jobs.ledger.ledger import Ledger
+from donewhen.jobs.ledger.entries import recorded_status
+from donewhen.jobs.ledger.ledger import Ledger, LedgerError
 from donewhen.jobs.plan.document import Document, parse_document, rewrite_fields
 from donewhen.jobs.plan.frontmatter import DocumentError, Value
 from donewhen.jobs.plan.ids import id_in
-from donewhen.jobs.plan.job import Job, Project, read_job, read_project
+from donewhen.jobs.plan.job import Job, Project, read_job, read_project, with_status
 
 PLAN = "plan.md"
 _MAX_LISTED = 5
@@ -90,6 +91,10 @@ class Workspace:
         """Whether this process may write here; not on a read-only mount, for example."""
         return os.access(self.folder if self.folder.is_dir() else self.root, os.W_OK)
 
+    def is_parent_plan(self, path: Path) -> bool:
+        """Whether a plan file is that of the project or of a workstream, which the branches of all jobs share."""
+        return path == self.project_file or path.parent.parent == self.root / "workstreams"
+
     def settings(self) -> Settings:
         """The settings of this project."""
         return load(self.root)
@@ -120,7 +125,7 @@ class Workspace:
         for folder, name in self.names():
             identifier = id_in(name)
             path = Path(f"{folder}/{name}/{PLAN}")
-            if identifier is not None or path.is_file():
+            if path.is_file() or (identifier is not None and not is_left_over(path.parent)):
                 yield JobPlace(identifier or name, path)
 
     def names(self) -> Iterator[tuple[Path, str]]:
@@ -172,8 +177,13 @@ class Workspace:
         return job
 
     def project(self) -> Project:
-        """Read the project."""
-        return read_project(self.read(self.project_file), self.project_file, self.where(self.project_file))
+        """Read the project. Its status is in the ledger; the plan says one only if there is no record yet."""
+        project = read_project(self.read(self.project_file), self.project_file, self.where(self.project_file))
+        try:
+            recorded = recorded_status(self.ledger.read(project.id).entries)
+        except (OSError, LedgerError):
+            return project  # whoever reads the chain reports it
+        return project if recorded is None else with_status(project, recorded)
 
     def prepare(self) -> None:
         """Create ``.donewhen/`` if it does not exist."""
@@ -237,7 +247,8 @@ class Workspace:
         if id_in(identifier) == identifier:
             # Thousands of folders: only those that begin with it are looked at.
             candidates = ((folder, name) for folder, name in self.names() if name.startswith(identifier))
-            return [place for place in _job_places(candidates) if place.id == identifier]
+            found = [place for place in _job_places(candidates) if place.id == identifier]
+            return [place for place in found if place.path.is_file() or not is_left_over(place.path.parent)]
         found = []
         for folder, name in self.names():
             if id_in(name) is None:
@@ -301,6 +312,15 @@ def _job_places(names: Iterable[tuple[Path, str]]) -> list[JobPlace]:
     return [
         JobPlace(identifier, folder / name / PLAN) for folder, name in names if (identifier := id_in(name)) is not None
     ]
+
+
+def is_left_over(folder: Path) -> bool:
+    """Whether a folder has nothing but empty folders: git leaves those of a job behind that is on another branch."""
+    return not any(names for _, _, names in os.walk(folder)) and not any(
+        os.path.islink(os.path.join(parent, name))  # noqa: PTH114, PTH118
+        for parent, names, _ in os.walk(folder)
+        for name in names
+    )
 
 
 def _single_match(name: str, places: list[JobPlace], workspace: Workspace) -> JobPlace:

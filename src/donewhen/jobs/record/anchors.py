@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.git import git
-from donewhen.jobs.ledger.entries import Chain, Entry
+from donewhen.jobs.ledger.entries import Chain, Entry, has_entry
 from donewhen.jobs.plan.workspace import Workspace
 
 TRAILER = "Donewhen-Head"
@@ -29,7 +29,7 @@ class Anchor(NamedTuple):
 
     def holds(self, entries: Sequence[Entry]) -> bool:
         """Whether the chain still has that entry."""
-        return 0 < self.seq <= len(entries) and entries[self.seq - 1].hash == self.hash
+        return has_entry(entries, self.seq, self.hash)
 
 
 class AnchorError(DonewhenError):
@@ -41,9 +41,10 @@ class AnchorError(DonewhenError):
 def anchor_lines(chains: Mapping[str, Chain]) -> tuple[str, ...]:
     """The heads as lines, for trailers and for a note."""
     return tuple(
-        f"{TRAILER}: {name} {chain.entries[-1].seq} {chain.entries[-1].hash}"
+        f"{TRAILER}: {name} {entry.seq} {entry.hash}"
         for name, chain in sorted(chains.items())
-        if chain.entries
+        for entry in chain.entries
+        if entry.hash in (chain.heads or (chain.head,))
     )
 
 

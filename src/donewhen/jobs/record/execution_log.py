@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from donewhen.foundation.locks import LockedError, locked
+from donewhen.jobs.plan.generated_files import keep_out_of_git
 from donewhen.jobs.plan.workspace import Workspace
 
 _MAX_OUTPUT = 4000
@@ -42,7 +43,7 @@ def log_run(workspace: Workspace, run: LoggedRun) -> str | None:
     try:
         if not Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(workspace.root)):
             return f"{workspace.where(path.parent)} is a symlink out of the project"
-        path.parent.mkdir(exist_ok=True)
+        keep_out_of_git(workspace, path.parent)
         with locked(workspace.folder / "state" / "locks" / "execution-log.lock", wait=_LOCK_TIMEOUT):
             _append(path, line)
     except LockedError as error:

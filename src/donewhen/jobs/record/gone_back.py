@@ -77,7 +77,7 @@ def require_no_step_back(workspace: Workspace, chain: str, *, lost_only: bool = 
         if seen.kept.problem:
             raise GoneBackError(
                 f"Where the ledger ended before can't be read: {seen.kept.problem}. No promise is given without that.",
-                where=workspace.where(workspace.ledger.path_of(chain)),
+                where=workspace.where(workspace.ledger.place_of(chain)),
                 next_step=f"Have a person look at that file, and say at a terminal that the ledger is right: {ACCEPT}",
             )
         found = seen.gone_back(chain, read.entries)
@@ -87,7 +87,7 @@ def require_no_step_back(workspace: Workspace, chain: str, *, lost_only: bool = 
     if behind is not None:
         raise GoneBackError(
             f"{behind.message} No promise is given from an older record.",
-            where=workspace.where(workspace.ledger.path_of(chain)),
+            where=workspace.where(workspace.ledger.place_of(chain)),
             next_step=behind.next_step,
         )
 

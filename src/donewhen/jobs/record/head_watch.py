@@ -12,8 +12,10 @@ from donewhen.config.state_folder import FOLDER
 from donewhen.foundation.git import git
 from donewhen.foundation.git_head import WITHOUT_GIT, checked_out
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.ledger.entries import Entry
+from donewhen.jobs.ledger.entries import Entry, has_entry
+from donewhen.jobs.ledger.entry_files import entry_file_name
 from donewhen.jobs.ledger.head_marks import HeadMarks, KeptMarks, Mark, after_growth, is_same_line
+from donewhen.jobs.ledger.ledger import has_entry_files
 from donewhen.jobs.plan.workspace import Workspace
 
 ACCEPT = "donewhen audit --accept-heads"
@@ -102,11 +104,15 @@ class Watch:
 
     def vanished(self) -> tuple[GoneBack, ...]:
         """The chains of all workspaces in this work tree that have marks and no file."""
-        names = [name for name in self.kept.marks if not os.path.lexists(self.file_of(name))]
+        names = [name for name in self.kept.marks if not self.has_file(name)]
         return self.located({name: (self.kept.marks[name], 0) for name in names})
 
-    def file_of(self, name: str) -> Path:
-        """The file of a chain, named as in the marks: ``folder:chain``, or its name alone."""
+    def has_file(self, name: str) -> bool:
+        """Whether anything of a chain is there, named as in the marks: ``folder:chain``, or its name alone."""
+        file = self._file_of(name)
+        return os.path.lexists(file) or os.path.lexists(str(file).removesuffix(".jsonl"))
+
+    def _file_of(self, name: str) -> Path:
         folder, _, chain = name.rpartition(":")
         return self.heads.place.top / folder / FOLDER / "ledger" / f"{chain}.jsonl"
 
@@ -164,22 +170,31 @@ class Watch:
         continuations of a chain can't be merged in another way."""
         if self.branch == WITHOUT_GIT:
             return False
-        top, file = self.heads.place.top, self._path_in_git(chain)
-        merges = git(top, "log", "--merges", "--full-history", f"-n{_MAX_MERGES}", "--format=%H %P", "HEAD", "--", file)
-        for line in (merges or b"").decode("ascii", "replace").splitlines():
-            kept, *sides = _blobs(top, [f"{commit}:{file}" for commit in line.split()])
-            has = [f'"hash":"{mark.hash}"'.encode() in side for side in sides]
-            if any(has) and any(side == kept and not its for side, its in zip(sides, has, strict=True)):
-                return True
+        top = self.heads.place.top
+        for file in self._paths_in_git(chain, mark):
+            wanted = ("log", "--merges", "--full-history", f"-n{_MAX_MERGES}", "--format=%H %P", "HEAD", "--", file)
+            for line in (git(top, *wanted) or b"").decode("ascii", "replace").splitlines():
+                kept, *sides = _blobs(top, [f"{commit}:{file}" for commit in line.split()])
+                has = [f'"hash":"{mark.hash}"'.encode() in side for side in sides]
+                if any(has) and any(side == kept and not its for side, its in zip(sides, has, strict=True)):
+                    return True
         return False
 
-    def _path_in_git(self, chain: str) -> str:
-        name = chain if ":" in chain else self.prefix + chain
-        return self.file_of(name).relative_to(self.heads.place.top).as_posix()
+    def _paths_in_git(self, chain: str, mark: Mark) -> tuple[str, ...]:
+        """The files that may have an entry: that of its chain, and one of its own if it is no job's."""
+        file = self._file_of(chain if ":" in chain else self.prefix + chain)
+        own = file.with_name(file.name.removesuffix(".jsonl")) / entry_file_name(mark.seq, mark.hash)
+        files = (file, own) if has_entry_files(file.name) else (file,)
+        return tuple(path.relative_to(self.heads.place.top).as_posix() for path in files)
 
     def _search(self, wanted: Sequence[tuple[str, Mark, str]], found: dict[tuple[str, Mark], str]) -> None:
-        names = [f"{ref}:{self._path_in_git(chain)}" for chain, _, ref in wanted]
-        for (chain, mark, ref), content in zip(wanted, _blobs(self.heads.place.top, names), strict=True):
+        searched = [
+            (chain, mark, ref, f"{ref}:{file}")
+            for chain, mark, ref in wanted
+            for file in self._paths_in_git(chain, mark)
+        ]
+        contents = _blobs(self.heads.place.top, [name for *_, name in searched])
+        for (chain, mark, ref, _), content in zip(searched, contents, strict=True):
             if f'"hash":"{mark.hash}"'.encode() in content:
                 found[chain, mark] = ref
 
@@ -219,4 +234,4 @@ def watch(workspace: Workspace) -> Watch:
 
 
 def _has(entries: Sequence[Entry], mark: Mark) -> bool:
-    return 0 < mark.seq <= len(entries) and entries[mark.seq - 1].hash == mark.hash
+    return has_entry(entries, mark.seq, mark.hash)

@@ -41,6 +41,17 @@ def ids_of_places(workspace: Workspace, places: Iterable[JobPlace]) -> dict[str,
     return ids
 
 
+def jobs_below(workspace: Workspace, parent: str) -> tuple[str, ...]:
+    """The jobs of the project or workstream with this id."""
+    places = [*workspace.places()]
+    if parent != workspace.project().id:
+        streams = [
+            folder for folder in workspace.workstream_folders() if chain_name(workspace, folder / PLAN) == parent
+        ]
+        places = [place for place in places if any(place.path.is_relative_to(folder) for folder in streams)]
+    return tuple(ids_of_places(workspace, places))
+
+
 def chains_without_plan(workspace: Workspace, known: Container[str], project: str) -> tuple[str, ...]:
     """The jobs that the ledger has, but no folder: deleting a job's folder does not make it done."""
     return tuple(chain for chain in workspace.ledger.chains() if chain not in known and not is_parent(chain, project))

@@ -6,7 +6,7 @@ in the file, whether it was edited by hand, and whether a writer was killed betw
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from donewhen.foundation.plain_text import one_line
@@ -115,6 +115,34 @@ def _fold_fields(entries: Sequence[Entry]) -> dict[str, Value]:
 def mismatches(fields: Mapping[str, Value], entries: Sequence[Entry]) -> tuple[Mismatch, ...]:
     """The fields in which a plan file differs from its chain, except those of an interrupted write."""
     return compare_fields(fields, expected_fields(entries), last_writes(entries))
+
+
+def shared_fields(fields: Mapping[str, Value]) -> dict[str, Value]:
+    """Those that are written into the plan of a project or workstream: only that it is agreed, which every branch
+    writes alike. The branches of all jobs would write different values of the others into the same lines."""
+    return {name: value for name, value in fields.items() if (name, value) == ("agreement_status", "agreed")}
+
+
+def parent_mismatches(fields: Mapping[str, Value], entries: Sequence[Entry]) -> tuple[Mismatch, ...]:
+    """The fields of a project's or workstream's plan that claim what its chain has never said.
+
+    They may say what they said when the plan was new, or what was true once.
+    """
+    expected = expected_fields(entries)
+    return tuple(
+        Mismatch(name, found, expected[name])
+        for name, default in PROJECTED.items()
+        if not _is_blank(found := fields.get(name))
+        and found != default
+        and not any(_is_same(found, value) for value in _values_of(name, entries))
+    )
+
+
+def _values_of(name: str, entries: Sequence[Entry]) -> Iterator[Value]:
+    for entry in entries:
+        if name in entry.content.adopted:
+            yield entry.content.adopted[name]
+        yield from entry.content.writes.get(name, ())
 
 
 def compare_fields(fields: Mapping[str, Value], values: Mapping[str, Value], last: Writes) -> tuple[Mismatch, ...]:

@@ -18,14 +18,20 @@ from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.notices import notify
 from donewhen.jobs.ledger.approval import Approval, signature
 from donewhen.jobs.ledger.entries import Chain, Entry, EventKind, first_link
-from donewhen.jobs.ledger.ledger import Ledger, OpenChains
+from donewhen.jobs.ledger.ledger import Ledger, OpenChains, has_entry_files
 from donewhen.jobs.plan.document import Document
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.job import Job, missing_fields
 from donewhen.jobs.plan.snapshot import Snapshot, snapshot_of
 from donewhen.jobs.plan.workspace import Workspace, remove_temporary_files
 from donewhen.jobs.record.gone_back import keep_head
-from donewhen.jobs.record.projection import kept_fields, pending_writes, typed_fields
+from donewhen.jobs.record.projection import (
+    expected_fields,
+    kept_fields,
+    pending_writes,
+    shared_fields,
+    typed_fields,
+)
 
 # The views are made of agreements and gates, so they stand above the writer, which knows them by name only.
 _VIEWS = "donewhen.jobs.board.views"
@@ -89,6 +95,9 @@ class Writing:
         document = snapshot.live.read(path) if chain is None else None
         chain = self.chain_name = _chain_name(path, document) if chain is None else chain
         ledger = snapshot.ledger
+        self._is_parent = snapshot.is_parent_plan(path) and has_entry_files(chain)
+        if self._is_parent:
+            remove_temporary_files(ledger.folder_of(chain))
         self._ledger = Ledger(ledger.folder, ledger.locks, clock=ledger.clock, files=mine.files)
         before = snapshot.seen_chain(chain)
         self.chain: Chain = self._ledger.read(chain)
@@ -144,21 +153,25 @@ class Writing:
         fields = {**missing_fields(document.fields), **fields}
         live = self.snapshot.live
         # Before the ledger: a plan that can't be rewritten must not leave half a change.
-        raw = live.rewritten(document, self.path, fields)
+        raw = live.rewritten(document, self.path, shared_fields(fields) if self._is_parent else fields)
         content = dict(data)
         if fields:
-            content["writes"] = {name: [document.fields.get(name), value] for name, value in fields.items()}
+            known = expected_fields(self.entries) if self._is_parent and head is not None else document.fields
+            content["writes"] = {name: [known.get(name), value] for name, value in fields.items()}
         if approval.named and approval.by.kind == "person":
             content["named"] = approval.named
         if approval.why:
             content["unproved"] = approval.why
         link = head or first_link(self.chain_name)
         content |= signature(approval, self.chain_name, link, kind, content)
-        entry = self._ledger.append(self.chain_name, kind, content, approval.by)
+        if self._is_parent:
+            entry = self._ledger.append_file(self.chain_name, kind, content, approval.by, self.chain)
+        else:
+            entry = self._ledger.append(self.chain_name, kind, content, approval.by)
         self._operation.changed[self.path] = None
         self._operation.snapshot = self.snapshot
         intact = tuple(failure for failure in self.chain.breaks if not failure.torn)
-        self.chain = Chain((*self.entries, entry), intact)
+        self.chain = Chain((*self.entries, entry), intact, (entry.hash,) if self._is_parent else ())
         self.snapshot.keep_chain(self.chain_name, self.chain)
         keep_head(live, self.chain_name, self.entries, self.chain_name if self.path == live.project_file else "")
         try:
@@ -201,7 +214,7 @@ class Writing:
         return document
 
     def _pending(self, document: Document) -> dict[str, Value]:
-        return pending_writes(document.fields, self.entries)
+        return {} if self._is_parent else pending_writes(document.fields, self.entries)
 
     def _is_repeated(self, kind: EventKind, data: Mapping[str, Any], approval: Approval) -> bool:
         last = None if kind in _COUNTED else self._unfinished

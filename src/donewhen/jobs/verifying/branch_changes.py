@@ -23,6 +23,8 @@ from donewhen.jobs.verifying.base_branch import Base
 from donewhen.jobs.verifying.cases import CaseReason
 from donewhen.jobs.verifying.claimed_completions import missing_proof
 
+_REWRITTEN = "The chain on the branch does not continue that of the base: entries were removed or changed."
+
 
 class BranchClaim(NamedTuple):
     """What the branch claims about a job."""
@@ -101,7 +103,8 @@ def receipt_reasons(branch: Workspace, job: Job, claim: BranchClaim, policy: Pol
 def record_reasons(base: Base, branch: Workspace) -> Iterator[CaseReason]:
     """Yield why the record on the branch can't be trusted: it does not continue the base's record, or is broken."""
     folder = f"{base.inside}{branch.where(branch.folder / 'ledger')}/"
-    chains = [file for name, file in base.files.items() if name.startswith(folder) and name.endswith(".jsonl")]
+    ends = (".jsonl", ".json")
+    chains = [file for name, file in base.files.items() if name.startswith(folder) and name.endswith(ends)]
     # One call of git for all of each: there may be thousands.
     kept = [file for chain in chains if (file := base.work.get(chain.name)) is not None and file.mode != "120000"]
     now = dict(zip((file.name for file in kept), base.contents(kept), strict=True))
@@ -131,6 +134,10 @@ def _chain_reasons(base: Base, name: str, branch_content: bytes, base_content: b
     """Yield a reason if a chain was not only appended to, or was appended to on both sides."""
     where = name.removeprefix(base.inside)
     fork_content = base.content_before(name) or b"" if base.is_behind else base_content
+    if name.endswith(".json") and branch_content not in (base_content, fork_content):
+        # An entry with a file of its own, which never changes; one that only the base has is merged with it.
+        yield CaseReason(FindingCode.REWRITTEN, _REWRITTEN, where, _next_step(FindingCode.REWRITTEN))
+        return
     if branch_content.startswith(base_content) or (
         branch_content.startswith(fork_content) and base_content.startswith(branch_content)
     ):
@@ -143,8 +150,7 @@ def _chain_reasons(base: Base, name: str, branch_content: bytes, base_content: b
         message = f"The chain has new entries both here and on {base.ref}, so the two can't be merged."
         yield CaseReason(FindingCode.GIT, message, where, f"git rebase {base.ref}, and complete the job again")
         return
-    message = "The chain on the branch does not continue that of the base: entries were removed or changed."
-    yield CaseReason(FindingCode.REWRITTEN, message, where, _next_step(FindingCode.REWRITTEN))
+    yield CaseReason(FindingCode.REWRITTEN, _REWRITTEN, where, _next_step(FindingCode.REWRITTEN))
 
 
 def _location(change: TermsChange, job: Job, place: str, branch: Workspace) -> str:
