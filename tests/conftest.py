@@ -64,12 +64,12 @@ screen, answered = b"", 0
 try:
     while chunk := os.read(terminal, 4096):
         screen += chunk
-        shown = re.search(rb"type ([a-z]+-[a-z]+) and press", screen)
+        shown = re.findall(rb"type ([a-z]+-[a-z]+) and\s+press", screen)
         if screen[answered:].rstrip().endswith((b"word:", b"passphrase:", b"confirmation:")):
             answered = len(screen)
-            word = given["answer"].encode() if given["answer"] is not None else shown[1]
+            word = given["answer"].encode() if given["answer"] is not None else shown[-1]
             os.write(terminal, word + b"\n")
-        elif screen[answered:].rstrip().endswith(b"q quit"):
+        elif screen[answered:].rstrip().endswith((b"q quit", b"q stop reading \xe2\x94\x80\xe2\x94\x80")):
             answered = len(screen)
             os.write(terminal, given["keys"].pop(0).encode() if given["keys"] else b"q")
 except OSError:

@@ -49,6 +49,7 @@ _JSON_ERROR = (
 _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), to)
     for pattern, to in (
+        (r"(?:just now|\d+ (?:minute|hour|day|month|year)s? ago) \(\d{4}-\d\d-\d\d \d\d:\d\d\)", "‹time›"),
         (r"\b(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]):\d+", "‹address›"),
         (rf"\b{_YEAR_MONTH}-?\d\d[T ]\d\d:?\d\d(?::?\d\d(?:\.\d+)?)?(?: ?Z\b| ?UTC\b|[+-]\d\d:?\d\d)?", "‹time›"),
         (rf"(?<!\d){_YEAR_MONTH}-?\d\d(?!\d)", "‹date›"),

@@ -11,6 +11,7 @@ import click
 
 from donewhen.cli import main
 from donewhen.cli._app import VERBS, app
+from donewhen.cli._groups import GROUPS
 from donewhen.cli._output import SCHEMA
 from donewhen.jobs.ledger.finding_codes import FINDINGS
 from donewhen.jobs.ledger.gate_results import GATE_REASONS
@@ -35,9 +36,19 @@ def cli_page() -> str:
         lines += [f"- [`donewhen {name}`](#donewhen-{name}): {verb.summary}" for name, verb in verbs.items()]
         lines.append("")
     lines += [
+        "**Groups**",
+        "",
+        "`donewhen --help` shows the verbs of every day, and four groups with the others. A verb of a group can be",
+        "called with or without its name: `donewhen prove verify` is `donewhen verify`.",
+        "",
+        *(
+            f"- `donewhen {name}`: {', '.join(f'`{each}`' for each in group.verbs)}. {group.summary}"
+            for name, group in GROUPS.items()
+        ),
+        "",
         "## Options of every command",
         "",
-        "`-C` and `--version` go before the command, the others before or after it.",
+        "`-C`, `--all` and `--version` go before the command, the others before or after it.",
         "",
         *_options(app, context, without=set()),
         "",

@@ -319,7 +319,7 @@ HONEST = "the work, without the edit"
 
 TRICKS = [
     Trick(1, "the untouched template, with x as output and x as verification",
-          ("criteria_absent", "criterion_not_shown", "not_agreed_yet", "not_started"), untouched_template,
+          ("criteria_absent", "needs_human", "not_agreed_yet", "not_started"), untouched_template,
           "a short answer to a real criterion", short_but_real,
           MEANT),
     Trick(1, "a placeholder as the only criterion, agreed by a person", ("criteria_absent",),

@@ -291,9 +291,9 @@ TRICKS = [
           "done on the last attempt", _nagged(3), "Anything that a person decides to allow."),
     Trick(18, "an agent agrees", ("not_agreed_yet", "not_started"), agreed_by_an_agent,
           "a person signs off", signed_off_by_a_person, ALONE),
-    Trick(18, "an agent signs off its own work", ("criterion_not_shown",), signed_off_by_an_agent,
+    Trick(18, "an agent signs off its own work", ("needs_human",), signed_off_by_an_agent,
           "a person signs off", signed_off_by_a_person, ALONE),
-    Trick(18, "the output changed after a person signed it off", ("criterion_stale",), signed_off_and_changed,
+    Trick(18, "the output changed after a person signed it off", ("needs_human",), signed_off_and_changed,
           "a person signs off", signed_off_by_a_person, ALONE),
     Trick(18, "an agent raises its own budget", ("budget_exceeded",), budget_raised_by_an_agent,
           "a person raises the budget", budget_raised_by_a_person, ALONE),
@@ -306,7 +306,7 @@ TRICKS = [
           "cancelled and rescoped", cancelled_and_rescoped, ALONE),
     Trick(21, "a dependency is cancelled", ("dependency_open", "not_started"), dependency_cancelled,
           "cancelled and rescoped", cancelled_and_rescoped, ALONE),
-    Trick(22, "a manual criterion without a sign-off", ("criterion_not_shown",), manual_and_left_alone,
+    Trick(22, "a manual criterion without a sign-off", ("needs_human",), manual_and_left_alone,
           "a person signs off", signed_off_by_a_person, ALONE),
     Trick(22, "a judge criterion without a verdict", ("criterion_not_shown",), judged_by_nobody, "a person signs off",
           signed_off_by_a_person, ALONE),
@@ -390,7 +390,7 @@ def test_an_enter_in_place_of_the_word_signs_nothing_off(tmp_path: Path, as_pers
     job = manual_and_left_alone(shop)
     as_person(["sign-off", job.id, "--criterion", "AC-1", "--reason", "Yes."], shop.root, answer="")
     answer = shop.complete(job)
-    assert answer.codes == ("criterion_not_shown",)
+    assert answer.codes == ("needs_human",)
     assert answer.promises == 0
 
 

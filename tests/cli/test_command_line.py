@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from donewhen import __version__
+from donewhen.cli._app import _MODULES, VERBS
+from donewhen.cli._groups import FIRST, GROUPS
 from donewhen.cli._output import harmless_text
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.gate_results import GateCode
@@ -45,8 +47,54 @@ def envelope(*arguments: str, cwd: Path | None = None) -> dict[str, Any]:
     return data
 
 
-def test_help_is_grouped_and_names_every_verb_and_exit_status() -> None:
-    shown = run("--help")
+def test_help_fits_on_one_screen_and_names_the_groups() -> None:
+    shown = run("--help").stdout
+    assert len(shown.splitlines()) <= 45
+    for name in ("init", "agree", "complete", "review", "last", "job", "prove", "mission", "guard", "--help --all"):
+        assert name in shown
+    assert "truth-eval" not in shown
+    assert_sentences(" ".join(shown.split()))
+
+
+def test_every_verb_stands_on_the_first_screen_or_in_a_group_or_is_of_the_original_tool() -> None:
+    shown = {name for names in FIRST.values() for name in names} | {*GROUPS}
+    shown |= {verb for group in GROUPS.values() for verb in group.verbs.values()}
+    assert {*_MODULES} - shown == {*VERBS["Jobs: commands of the original tool"], *VERBS["Pages"], "completion"} - {
+        "serve"
+    }
+    assert shown - {*_MODULES} <= {*GROUPS}
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "verb"), [(group, name, verb) for group in GROUPS for name, verb in GROUPS[group].verbs.items()]
+)
+def test_a_verb_of_a_group_is_the_verb(group: str, name: str, verb: str) -> None:
+    if verb == "hook":
+        assert run(group, name, "--help").stdout == run(verb, "--help").stdout != ""
+        return
+    shown = run(group, name, "--help")
+    assert shown.returncode == 0
+    assert shown.stdout == run(verb, "--help").stdout
+    assert run(group, name, "--no-such-option").stderr == run(verb, "--no-such-option").stderr
+
+
+@pytest.mark.parametrize("group", [*GROUPS])
+def test_a_group_shows_its_verbs(group: str) -> None:
+    shown = run(group, "--help")
+    assert shown.returncode == 0
+    assert all(name in shown.stdout for name in GROUPS[group].verbs)
+
+
+def test_the_common_options_may_stand_before_the_group(tmp_path: Path) -> None:
+    done = run("--project", str(tmp_path), "--json", "--no-color", "prove", "audit")
+    data = json.loads(done.stdout)
+    assert (done.returncode, data["command"]) == (2, "audit")
+    assert str(tmp_path) in data["findings"][0]["where"]
+
+
+def test_all_help_is_grouped_and_names_every_verb_and_exit_status() -> None:
+    shown = run("--help", "--all")
+    assert shown.stdout == run("--all", "--help").stdout
     assert shown.returncode == 0
     for word in (
         "Demo",

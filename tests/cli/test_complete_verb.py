@@ -231,7 +231,7 @@ def test_a_start_says_how_it_stands(say: Say, job: Job) -> None:
     assert (said.status, "in_progress, iteration 0 of 3" in said.out) == (0, True)
     again = say("start", job.id, "--json")
     started = {"job": job.id, "started": True, "status": "in_progress", "next": None, "reopened": False}
-    assert again.data == {**started, "overlapping": [], "lessons": []}
+    assert again.data == {**started, "overlapping": [], "lessons": [], "taken_over": "", "from_people": []}
 
 
 def test_a_start_that_is_refused_says_why_and_what_next(shop: Workspace, say: Say) -> None:
@@ -300,7 +300,7 @@ def test_resting_is_a_legal_stop(shop: Workspace, say: Say, job: Job, words: lis
     said = say(*words, job.id)
     assert said.status == 0
     assert "blocked: No key." in said.out
-    assert f"donewhen start {job.id}" in said.out
+    assert "next, for a person: donewhen review" in said.out
     told = say(*words, "--work-item-id", job.id, "--json")
     assert (told.data["status"], told.data["decision"], told.data["reason"]) == ("blocked", kind, "No key.")
     assert shop.job(job.id).status == "blocked"

@@ -231,13 +231,13 @@ def test_a_decision_can_not_drive_the_terminal(shop: Workspace, job: Job, donewh
 def test_a_person_signs_off_what_is_checked_by_hand_until_the_outputs_change(
     shop: Workspace, job: Job, as_person: Person, donewhen: Donewhen
 ) -> None:
-    assert codes(donewhen(["why", "001", "--json"], shop.root), "why") == ["not_shown"]
+    assert codes(donewhen(["why", "001", "--json"], shop.root), "why") == ["needs_human"]
     played = as_person(["sign-off", "001", "--criterion", "AC-1", "--reason", "I read it."], shop.root)
     assert played.status == 0
     assert "AC-1: It is friendly" in played.screen
     assert donewhen(["why", "001"], shop.root).returncode == 0
     (shop.root / "hello.txt").write_text("go away\n")
-    assert codes(donewhen(["why", "001", "--json"], shop.root), "why") == ["evidence_stale"]
+    assert codes(donewhen(["why", "001", "--json"], shop.root), "why") == ["needs_human"]
     (shop.root / "hello.txt").write_text("hello\n")
     assert donewhen(["why", "001"], shop.root).returncode == 0
 
@@ -247,7 +247,7 @@ def test_what_an_agent_signs_off_is_asserted_and_takes_nothing_away_from_a_perso
 ) -> None:
     sign = ["sign-off", "001", "--criterion", "AC-1", "--reason", "Looks fine."]
     assert codes(donewhen([*sign, "--json"], shop.root), "sign-off") == ["approver"]
-    assert codes(donewhen(["why", "001", "--json"], shop.root), "why") == ["evidence_asserted"]
+    assert codes(donewhen(["why", "001", "--json"], shop.root), "why") == ["needs_human"]
     assert as_person(sign, shop.root).status == 0
     assert donewhen(sign, shop.root).returncode == 1
     assert donewhen(["why", "001"], shop.root).returncode == 0

@@ -128,14 +128,40 @@ def test_another_word_than_the_one_asked_for_records_nothing(court: Court, as_pe
     assert words(court, job) == []
 
 
-def test_a_question_is_shown_with_how_to_answer_it_and_p_is_no_answer(court: Court, as_person: Person) -> None:
-    job = court.job("It is there.\n  check: file /report.md")
+def test_a_question_is_answered_in_words_and_p_is_no_answer(court: Court, as_person: Person, donewhen: Run) -> None:
+    job = court.job("It is there.\n  check: file /report.md", work=None)
     set_job_aside(court.workspace, job.id, court.entries(job)[-1].by, question="Which format?")
-    played = as_person(["review"], court.root, keys=["p", "r", "s"])
+    played = as_person(["review"], court.root, keys=["p", "r", "a\n", "aTabs, as in the others.\n"])
     assert played.status == 0
     assert "Which format?" in played.screen
-    assert f"donewhen start {job.id}" in played.screen
     assert_sentences(played.screen)
+    (answer,) = [entry for entry in court.entries(job) if entry.data.get("decision") == "answer"]
+    assert (answer.data["reason"], answer.by.kind) == ("Tabs, as in the others.", "person")
+    told = donewhen(["next", job.id], court.root).stdout
+    assert f"From a person: {ME} answers “Which format?”: Tabs, as in the others." in told
+
+
+def test_an_answer_can_be_given_without_the_keys(court: Court, as_person: Person, donewhen: Run) -> None:
+    job = court.job("It is there.\n  check: file /report.md", work=None)
+    set_job_aside(court.workspace, job.id, court.entries(job)[-1].by, question="Which format?")
+    (item,) = court.queue()
+    given = ["review", item.id, "--verdict", "answer", "--reason", "Tabs."]
+    assert donewhen(given, court.root).returncode == 1
+    assert [one.kind for one in court.queue()] == ["asked"]
+    assert as_person(given, court.root).status == 0
+    assert court.queue() == []
+    assert court.read(job).status == "in_progress"
+
+
+def test_names_come_from_git_and_are_only_shown(court: Court, as_person: Person, donewhen: Run) -> None:
+    job = court.job("It is there.\n  check: file /report.md", work=None)
+    set_job_aside(court.workspace, job.id, court.entries(job)[-1].by, question="Which format?")
+    court.git(court.root, "config", "user.name", "Ada \x1b[31mLovelace")
+    assert as_person(["review"], court.root, keys=["aTabs.\n"]).status == 0
+    entry = court.entries(job)[-1]
+    assert (entry.by.name, entry.by.kind, entry.who) == (ME, "person", "Ada Lovelace")
+    assert "Ada Lovelace answers" in donewhen(["next", job.id], court.root).stdout
+    assert "Ada Lovelace (person)" in donewhen(["log", job.id], court.root).stdout
 
 
 def test_hostile_text_does_nothing_to_the_terminal(court: Court, as_person: Person) -> None:

@@ -56,7 +56,7 @@ EXEMPT = {
 }
 ASKED = re.compile(r"type ([a-z]+-[a-z]+) and press")
 TYPED = re.compile(r"^word: (.*)$", re.MULTILINE)
-PRESSED = re.compile(r"key: (\S)")
+PRESSED = re.compile(r"key: (\S)(?:, then: (.+))?")
 Person = Callable[..., tuple[int, str]]
 LANGUAGES = {"console", "python", "text", "yaml", "toml", "py"}
 # Everything else that looks like a link to another machine is a mistake. `in-toto.io` is part of the name of a type.
@@ -290,7 +290,8 @@ def run_at_a_terminal(command: str, shown: list[str], as_person: Person) -> subp
     asked, typed = ASKED.search("\n".join(shown)), TYPED.search("\n".join(shown))
     assert program == "donewhen" and asked and typed, f"{command!r}: the page does not show what a person is asked"
     answer = None if typed[1] == asked[1] else typed[1]
-    keys = [pressed[1] for one in shown if (pressed := PRESSED.fullmatch(one))]
+    found = [pressed for one in shown if (pressed := PRESSED.fullmatch(one))]
+    keys = [pressed[1] + (f"{pressed[2]}\n" if pressed[2] else "") for pressed in found]
     status, screen = as_person(arguments, Path.cwd(), answer=answer, keys=keys, env=environment() | {"NO_COLOR": "1"})
     word = ASKED.search(screen)
     assert word, f"{command!r}: nobody was asked for a word:\n{screen}"

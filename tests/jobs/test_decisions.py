@@ -364,15 +364,15 @@ def test_a_decision_that_was_cut_off_after_its_first_entry_holds_whole(
 def test_signing_off_is_a_decision_about_the_outputs_as_they_are(workspace: Workspace) -> None:
     job = the_job(workspace)
     (job.folder / "a.md").write_text("one")
-    assert [status.state for status in evidence_statuses(workspace, job)] == ["missing"]
+    assert [status.state for status in evidence_statuses(workspace, job)] == ["needs_human"]
     sign_off(workspace, job, "AC-1", WHY, BOT)
-    assert [status.state for status in evidence_statuses(workspace, job)] == ["asserted"]
+    assert [status.state for status in evidence_statuses(workspace, job)] == ["needs_human"]
     decided = sign_off(workspace, job, "AC-1", WHY, ADA)
     assert decided.counts
     assert decided.entry.data["value"]["text"] == "The log is parsed."
     assert [status.state for status in evidence_statuses(workspace, job)] == ["passed"]
     (job.folder / "a.md").write_text("two")
-    assert [status.state for status in evidence_statuses(workspace, job)] == ["stale"]
+    assert [status.state for status in evidence_statuses(workspace, job)] == ["needs_human"]
 
 
 def test_at_the_command_line_a_person_decides_and_an_agent_proposes(

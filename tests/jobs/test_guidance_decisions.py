@@ -48,7 +48,7 @@ def entries(court: Court) -> int:
 def test_what_an_approver_accepts_is_what_the_gates_use(court: Court) -> None:
     learn(court.mission, "ipsum")
     proposal = propose_guidance(court.mission)
-    assert [(change.key, change.kind) for change in proposal.changes] == [("G2", "added")]
+    assert [(change.key, change.kind) for change in proposal.changes] == [("G3", "added")]
     assert (proposal.accepted.step, proposal.chosen.step, proposal.in_use) == (0, 1, False)
     assert accept_proposal(proposal, ADA)
     assert accepted_guidance(court.workspace, "reports", court.mission).step == 1
@@ -111,7 +111,7 @@ def test_a_rollback_is_a_step_of_its_own_under_the_same_name(court: Court, donew
         roll_back_guidance(court.mission, 1)
     rolled = roll_back_guidance(court.mission, 0)
     assert (rolled.before.step, rolled.after.step) == (1, 2)
-    assert [(change.key, change.kind) for change in rolled.changes] == [("G2", "removed")]
+    assert [(change.key, change.kind) for change in rolled.changes] == [("G3", "removed")]
     done = donewhen(["guidance", "rollback", "1", "reports", "--json"], court.root)
     data = json.loads(done.stdout)["data"]
     assert (data["step"], data["by"]) == (3, rolled.by)

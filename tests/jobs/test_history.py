@@ -164,13 +164,28 @@ def test_a_job_that_rests_says_why(fold: Fold, kind: str) -> None:
     assert (found.waiting.data["decision"], found.waiting.seq) == (kind, 2)
 
 
-@pytest.mark.parametrize(
-    "event", [STARTED, ("ran", {}), refused(), DONE, decided("rescope")], ids=lambda event: event[0]
-)
+@pytest.mark.parametrize("event", [STARTED, refused(), DONE, decided("rescope")], ids=lambda event: event[0])
 def test_it_rests_until_something_happens(fold: Fold, event: tuple[Any, ...]) -> None:
     assert fold(STARTED, decided("block"), event).waiting is None
 
 
-@pytest.mark.parametrize("kind", ["evaluated", "agreed", "invalidated", "unverified", "overridden"])
+@pytest.mark.parametrize("kind", ["ran", "evaluated", "agreed", "invalidated", "unverified", "overridden"])
 def test_a_look_does_not_end_the_rest(fold: Fold, kind: str) -> None:
     assert fold(STARTED, decided("ask"), (kind, {})).waiting is not None
+
+
+@pytest.mark.parametrize("by", [Actor("bot"), Actor("ada", "person")], ids=["agent", "person"])
+def test_a_question_waits_for_its_answer_whatever_is_decided_about_the_work(fold: Fold, by: Actor) -> None:
+    found = fold(STARTED, decided("ask", Actor("bot")), decided("sign_off", by), decided("accept_changes", by))
+    assert found.waiting is not None
+    assert found.answer is None
+
+
+def test_only_a_persons_answer_ends_the_rest_and_it_is_new_until_the_agent_goes_on(fold: Fold) -> None:
+    asked = (STARTED, decided("ask", Actor("bot")))
+    assert fold(*asked, decided("answer", Actor("bot"))).waiting is not None
+    answered = fold(*asked, decided("answer"))
+    assert (answered.waiting, answered.answer is not None and answered.answer.seq) == (None, 3)
+    assert fold(*asked, decided("answer"), ("ran", {})).answer is not None
+    for event in (STARTED, refused(), DONE, decided("ask", Actor("bot"))):
+        assert fold(*asked, decided("answer"), event).answer is None

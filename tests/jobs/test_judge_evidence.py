@@ -393,10 +393,44 @@ def test_a_gate_promises_nothing_on_a_verdict_that_an_unread_rule_might_change(
 def test_a_gate_promises_on_the_verdict_of_a_judge_that_reads_its_rules(
     repository: Path, git: Callable[..., str]
 ) -> None:
-    court = Court(repository, git, rules={"G0": DEFAULT, "G1": READ})
+    other = 'When "wobbly" occurs, the verdict is fail.'
+    court = Court(repository, git, rules={"G0": DEFAULT, "G1": READ, "G2": other})
     job = court.job(JUDGED)
     assert court.complete(job).done
     assert unread_judge_rules(court.workspace, [court.read(job)]) == {}
+
+
+FAILS, PASSES = 'When "wobbly" occurs, the verdict is fail.', 'When "parsed" occurs, the verdict is pass.'
+
+
+@pytest.mark.parametrize(
+    ("rules", "decided"),
+    [
+        ({}, False),
+        ({"G1": FAILS}, False),
+        ({"S1": FAILS}, False),
+        ({"G1": 'When "nowhere" occurs, the verdict is pass.'}, False),
+        ({"G1": PASSES}, True),
+        ({"G1": FAILS, "G2": 'When "loose" occurs, the verdict is fail.'}, True),
+        ({"S1": FAILS, "G1": 'When "loose" occurs, the verdict is fail.'}, True),
+    ],
+    ids=["none", "one", "one of the scaffold", "one that does not apply", "one that decides", "two", "one of each"],
+)
+def test_a_judge_with_one_rule_passes_nothing_by_its_default_alone(
+    repository: Path, git: Callable[..., str], rules: dict[str, str], decided: bool
+) -> None:
+    court = Court(repository, git, rules={"G0": DEFAULT, **rules})
+    job = court.job(JUDGED)
+    if decided:
+        assert court.complete(job).done
+    else:
+        assert court.codes(job) == {"needs_human"}
+        assert court.history(job).iteration == 0
+
+
+def test_what_its_only_rule_fails_is_failed_all_the_same(repository: Path, git: Callable[..., str]) -> None:
+    court = Court(repository, git, rules={"G0": DEFAULT, "G1": 'When "parsed" occurs, the verdict is fail.'})
+    assert court.codes(court.job(JUDGED)) == {"criterion_failed"}
 
 
 def test_a_pass_from_before_unread_rules_counted_is_not_reused(
@@ -434,10 +468,17 @@ def test_waiting_for_a_person_is_neither_an_iteration_nor_a_stalled_try(court: C
     assert court.entries(job)[-1].data["next"] == "donewhen review"
 
 
-def test_it_is_an_iteration_where_something_else_is_missing_too(court: Court) -> None:
+def test_two_questions_for_people_are_no_iteration_either(court: Court) -> None:
     court.votes = "ppf"
     job = court.job(JUDGED, "Signed.\n  check: manual")
-    assert court.codes(job) == {"needs_human", "criterion_not_shown"}
+    assert court.codes(job) == {"needs_human"}
+    assert court.history(job).iteration == 0
+
+
+def test_it_is_an_iteration_where_something_else_is_missing_too(court: Court) -> None:
+    court.votes = "ppf"
+    job = court.job(JUDGED, "Signed.\n  check: manual", "It says 43.\n  check: file /report.md matches /43/")
+    assert court.codes(job) == {"needs_human", "criterion_failed", "criterion_not_shown"}
     assert court.history(job).iteration == 1
 
 

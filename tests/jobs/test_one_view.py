@@ -303,7 +303,7 @@ def test_a_job_that_was_not_evaluated_since_its_start_has_no_recorded_reason(sta
 def test_an_evaluation_counts_only_until_something_decides_otherwise(stage: Stage) -> None:
     job = stage.new("Manual", "It reads well.\n  check: manual")
     run_main(["next", job.id], stage.root)
-    assert {words[1] for words in everywhere(stage, job)} == {"criterion_not_shown"}
+    assert {words[1] for words in everywhere(stage, job)} == {"needs_human"}
     sign_off(stage.workspace, stage.read(job), "AC-1", "It does.", ADA)
     update_views(stage.workspace, stage.read(job))
     recorded = survey_states(survey_jobs(stage.workspace))[job.id]

@@ -208,9 +208,14 @@ def test_an_agents_word_ends_nobodys_waiting(court: Court) -> None:
     court.overrule(job, "pass", BOT)
     assert court.history(job).waiting is not None
     assert court.history(job).status == "blocked"
+
+
+def test_a_verdict_is_no_answer_to_a_question(court: Court) -> None:
+    job = court.job(JUDGED)
+    set_job_aside(court.workspace, job.id, BOT.by, question="Which format?")
     court.overrule(job, "pass")
-    assert court.history(job).waiting is None
-    assert court.history(job).status == "in_progress"
+    assert court.history(job).waiting is not None
+    assert court.history(job).status == "blocked"
 
 
 def keyed(path: Path) -> Approval:

@@ -70,7 +70,7 @@ def place(repository: Path, git: Git) -> Place:
 
 def test_prose_without_any_verification_waits_for_a_person(place: Place) -> None:
     place.make("It works")
-    assert place.status().state == "missing"
+    assert place.status().state == "needs_human"
     assert_sentences(place.status().why)
     assert place.sign(PERSON)
     assert (place.status().state, place.status().why) == ("passed", ())
@@ -80,7 +80,7 @@ def test_the_word_of_an_agent_is_kept_and_does_not_count(place: Place) -> None:
     place.make("It works\n  check: manual")
     assert not place.sign(Approval(AGENT))
     found = place.status()
-    assert found.state == "asserted"
+    assert found.state == "needs_human"
     assert "somebody (agent)" in found.why[0]
     assert found.entry is not None
     assert place.sign(PERSON)
@@ -98,7 +98,7 @@ def test_a_ci_run_may_sign_off_only_where_a_person_has_agreed_to_it(place: Place
     place.make("It works\n  check: manual")
     (place.root / "donewhen.toml").write_text("[approval]\nci = true\n")
     assert not place.sign(CI)
-    assert place.status().state == "asserted"
+    assert place.status().state == "needs_human"
     for proposal in agreement_proposals(place.workspace, [place.job]):
         agree(place.workspace, proposal, PERSON)
     place.job = place.workspace.job(place.job.id)
@@ -116,7 +116,7 @@ def test_a_sign_off_holds_for_the_outputs_and_declared_inputs_as_they_were(place
     (place.root / "check.sh").write_text("exit 1\n")
     assert place.status().state == "passed"
     (place.job.folder / name).write_text("two")
-    assert place.status().state == "stale"
+    assert place.status().state == "needs_human"
     assert_sentences(place.status().why)
     (place.job.folder / name).write_text("one")
     assert place.status().state == "passed"

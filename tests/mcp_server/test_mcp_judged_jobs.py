@@ -28,7 +28,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_the_verdict_of_the_judge_is_evidence_that_no_tool_sets(shop: Any, client: Any, play: Any) -> None:
-    folder = make_mission(shop.root, G1='When "hopefully" occurs, the verdict is fail.')
+    rules = {"G1": 'When "hopefully" occurs, the verdict is fail.', "G2": 'When "lorem" occurs, the verdict is fail.'}
+    folder = make_mission(shop.root, **rules)
     before = contents(folder)
     job = shop.job(criteria=[JUDGED, WRITTEN])
 

@@ -107,7 +107,7 @@ def test_a_folder_full_of_broken_plans_is_told_in_a_few_lines(shop: Any) -> None
 
 def test_keys_of_tables_are_made_harmless_like_values(shop: Any) -> None:
     found = dispatch_call(saying(lambda *_: Said("x", {f"\x1b[31m{FAKE}": FAKE})), {}, CallContext(shop.root))
-    assert found.data == {"text": "x", "table": {make_harmless(FAKE): make_harmless(FAKE)}}
+    assert found.data == {"from_people": [], "text": "x", "table": {make_harmless(FAKE): make_harmless(FAKE)}}
 
 
 def test_an_error_is_a_sentence_with_a_code_a_place_and_a_next_step(shop: Any) -> None:

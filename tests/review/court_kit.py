@@ -44,7 +44,10 @@ WRITTEN = "The report is there.\n  check: file /report.md"
 CHECKED = "The check passes.\n  check: run sh check.sh"
 NOTHING = {"G0": "Unless a rule says otherwise, the verdict is pass."}
 """What a judge begins with that was taught nothing."""
-TAUGHT = NOTHING | {"G1": 'When "lorem" occurs, the verdict is fail.'}
+TAUGHT = NOTHING | {
+    "G1": 'When "lorem" occurs, the verdict is fail.',
+    "G2": 'When "wobbly" occurs, the verdict is fail.',
+}
 RULES = {"S1": "Only what is shown counts.", "G0": "The report must name its numbers."}
 TEMPERATURES = (0.1, 0.4, 0.7)
 

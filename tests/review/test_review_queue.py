@@ -201,12 +201,11 @@ def test_an_agent_that_goes_on_is_not_asked_about_any_more(court: Court, end: st
     assert court.queue() == []
 
 
-def test_a_question_of_an_agent_is_shown_and_answered_elsewhere(court: Court) -> None:
+def test_a_question_of_an_agent_is_no_verdict_and_goes_when_work_goes_on(court: Court) -> None:
     job = court.job(SAYS_43)
     set_job_aside(court.workspace, job.id, BOT.by, question="Which format?")
     item = only(court)
-    assert (item.kind, item.question, item.settles) == ("asked", "Which format?", ())
-    assert item.next == f"donewhen start {job.id}"
+    assert (item.kind, item.question, item.settles) == ("asked", "Which format?", ("answer",))
     with pytest.raises(UsageError) as caught:
         given(court, item)
     assert_sentences(caught.value)
@@ -214,10 +213,11 @@ def test_a_question_of_an_agent_is_shown_and_answered_elsewhere(court: Court) ->
     assert court.queue() == []
 
 
-def test_a_job_that_is_blocked_for_a_reason_needs_nobodys_verdict(court: Court) -> None:
+def test_a_job_that_is_blocked_for_a_reason_waits_for_words(court: Court) -> None:
     job = court.job(SAYS_43)
     set_job_aside(court.workspace, job.id, BOT.by, reason="the printer is on fire")
-    assert court.queue() == []
+    item = only(court)
+    assert (item.kind, item.question, item.settles) == ("blocked", "the printer is on fire", ("answer",))
 
 
 def test_a_few_of_the_sure_verdicts_are_shown_all_the_same(court: Court) -> None:
@@ -250,7 +250,8 @@ def test_a_verdict_of_which_the_ticket_is_gone_is_not_shown(court: Court) -> Non
 def test_a_verdict_whose_mission_is_gone_is_not_shown(court: Court) -> None:
     spot_checked(court)
     (court.folder / "mission.toml").unlink()
-    assert court.queue() == []
+    # Without its judge, the agreement is void.
+    assert court.kinds() == ["agreement"]
 
 
 def test_what_was_left_to_people_is_not_asked_about_where_it_can_not_be_shown(court: Court) -> None:
@@ -264,8 +265,7 @@ def test_a_disputed_criterion_whose_judge_is_gone_says_what_is_missing(court: Co
     job = refused(court, JUDGED)
     record_dispute(court.workspace, job.id, BOT.by, "it is fine")
     (court.folder / "mission.toml").unlink()
-    item = only(court)
-    assert item.kind == "disputed"
+    item = next(item for item in court.queue() if item.kind == "disputed")
     assert_sentences(item.evidence["what is missing"])
     with pytest.raises(ConfigError) as caught:
         given(court, item)
@@ -411,7 +411,7 @@ def test_the_most_urgent_comes_first(court: Court) -> None:
     low(court)
     job = court.job(SAYS_43, title="Other", outputs=["/other.md"])
     set_job_aside(court.workspace, job.id, BOT.by, question="Which format?")
-    assert court.kinds() == ["low_agreement", "asked", "label_noise", "hypothesis"]
+    assert court.kinds() == ["asked", "low_agreement", "label_noise", "hypothesis"]
 
 
 def test_a_question_keeps_its_name_while_it_is_the_same(court: Court) -> None:
@@ -472,7 +472,7 @@ def test_a_broken_log_of_labels_hides_nothing_about_other_missions(court: Court)
     (court.folder / "reviews.jsonl").write_text("no label\n\n")
     other = write_mission(court.root / "missions" / "other")
     (other / POOL).write_bytes(msgspec.json.encode([pooled()]))
-    assert sorted(court.kinds()) == ["asked", "hypothesis"]
+    assert sorted(court.kinds()) == ["hypothesis", "unreadable"]
 
 
 def test_one_job_that_can_not_be_looked_at_hides_no_other(court: Court) -> None:
@@ -480,11 +480,12 @@ def test_one_job_that_can_not_be_looked_at_hides_no_other(court: Court) -> None:
     record_dispute(court.workspace, job.id, BOT.by, "42 is right")
     noisy(court)
     court.workspace.write(court.workspace.read(job.path), job.path, {"inputs": ["../../../../etc/passwd"]})
-    first, second = court.queue()
-    assert (first.kind, first.job, first.settles) == ("asked", job.id, ())
-    assert_sentences(first.question)
-    assert first.next == f"donewhen plan-check {job.id}"
-    assert second.kind == "label_noise"
+    found = {item.kind: item for item in court.queue()}
+    assert {"unreadable", "label_noise"} <= found.keys()
+    broken = found["unreadable"]
+    assert (broken.job, broken.settles) == (job.id, ())
+    assert_sentences(broken.question)
+    assert broken.next == f"donewhen plan-check {job.id}"
 
 
 def test_of_very_many_jobs_only_those_are_read_that_may_need_somebody(
@@ -508,7 +509,7 @@ def test_of_very_many_jobs_only_those_are_read_that_may_need_somebody(
         return real(self, path)
 
     monkeypatch.setattr(Workspace, "job_at", counting)
-    assert [one.kind for one in review_queue(court.workspace)] == ["low_agreement"]
+    assert [one.kind for one in review_queue(court.workspace)] == ["low_agreement", "agreement"]
     assert len(read) <= 3
 
 

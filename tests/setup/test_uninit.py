@@ -100,6 +100,22 @@ def test_jobs_ledger_and_evidence_stay_unless_purged(project: Path, home: dict[s
     assert content(project) == before
 
 
+def test_rules_for_agents_come_with_jobs_and_go_byte_for_byte(
+    project: Path, home: dict[str, str], donewhen: Run
+) -> None:
+    (project / "AGENTS.md").write_text("# Rules\nBe kind.")
+    before = content(project)
+    assert donewhen(INIT, project, home).returncode == 0
+    assert (project / "AGENTS.md").read_bytes() == before["AGENTS.md"]
+    assert donewhen([*INIT, "--jobs"], project, home).returncode == 0
+    assert "donewhen complete JOB" in (project / "AGENTS.md").read_text()
+    assert "donewhen complete JOB" in (project / "CLAUDE.md").read_text()
+    again = donewhen([*INIT, "--jobs"], project, home)
+    assert "Everything is set up already." in again.stdout
+    assert donewhen(["uninit", "--purge", "--yes"], project, home).returncode == 0
+    assert content(project) == before
+
+
 def test_purge_leaves_what_is_not_donewhens(project: Path, home: dict[str, str], donewhen: Run) -> None:
     donewhen([*INIT, "--jobs"], project, home)
     (project / "jobs" / "worker.py").write_text("x = 1\n")

@@ -577,7 +577,7 @@ def test_the_next_action_walks_through_the_nine_steps_in_their_order(project: Pr
     project.look(job)
     seen.append(project.hint(job))
     assert seen == [
-        "Resolve truth failures: AC-1 (It reads well.) has no evidence: it was never signed off.",
+        "Resolve truth failures: AC-1 (It reads well.) needs a person: nobody has signed it off yet.",
         "Produce the missing outputs: outputs/primary.md",
         "Add the missing verification evidence: AC-1, AC-2",
         "Replace placeholder or weak acceptance criteria.",

@@ -273,7 +273,7 @@ def test_required_commands_of_the_tool_decide_no_criterion(sample: Workspace) ->
     assert [requirement.check.kind for requirement in requirements_of(job)] == ["gate", "manual", "manual"]
     result = complete(sample, WI, BOT)
     assert not result.done
-    assert {status.state for status in evidence_statuses(sample, sample.job(WI))[1:]} == {"missing"}
+    assert {status.state for status in evidence_statuses(sample, sample.job(WI))[1:]} == {"needs_human"}
 
 
 # Commands of the tool itself

@@ -263,7 +263,7 @@ def test_a_manual_criterion_of_the_project_waits_for_a_person(shop: Project) -> 
     with_project_criterion(shop, "manual")
     result = done_with(shop)
     assert result.cascade == ()
-    assert result.unmet == ("AC-9 of the project (The shop opens) is not met: it was never signed off",)
+    assert result.unmet == ("AC-9 of the project (The shop opens) is not met: nobody has signed it off yet",)
     sign_off_project(shop.workspace, "AC-9", "So I say.", Approval(BOT))
     assert "does not count" in shop.complete(result.job).unmet[0]
     assert sign_off_project(shop.workspace, "AC-9", "I was there.", ADA).counts

@@ -423,6 +423,43 @@ def test_what_somebody_has_opened_or_written_survives_a_change(
         second.nothing_wrong()
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_question_is_answered_where_it_is_shown(tmp_path: Path, serve: Serve, look: Any, width: int) -> None:
+    workspace, (job,) = shop(tmp_path, "Greet")
+    start_job(workspace, job.id, BOT)
+    set_job_aside(workspace, job.id, BOT, question="Comma or semicolon? " * 12)
+    server = serve(tmp_path, "--reviewer", "ada", person=True)
+    with look(width=width) as sight:
+        signed_in(sight, server, "ada")
+        until(sight.page, "performance.now() > 500")
+        assert sight.page.evaluate("document.documentElement.scrollWidth") == width
+        # The key leads to the field, because there is nothing to send yet.
+        sight.page.keyboard.press("a")
+        assert sight.page.evaluate("document.activeElement.tagName") == "TEXTAREA"
+        sight.page.keyboard.type("Comma, and a space.")
+        field = sight.page.get_by_label("Your answer, for the agent").bounding_box()
+        assert field["width"] > 0.8 * min(width, 1000) - 80
+        sight.page.get_by_role("button", name="Answer").click()
+        sight.page.wait_for_selector("text=Nothing to review")
+        entry = workspace.ledger.read(job.id).entries[-1]
+        assert (entry.data["decision"], entry.data["reason"]) == ("answer", "Comma, and a space.")
+        sight.nothing_wrong()
+
+
+def test_an_answer_to_a_question_that_is_gone_stays_on_the_page(tmp_path: Path, serve: Serve, look: Any) -> None:
+    workspace, (job,) = shop(tmp_path, "Greet")
+    start_job(workspace, job.id, BOT)
+    set_job_aside(workspace, job.id, BOT, question="Comma or semicolon?")
+    server = serve(tmp_path, "--reviewer", "ada", person=True)
+    with look() as sight:
+        signed_in(sight, server, "ada")
+        sight.page.get_by_label("Your answer, for the agent").fill("Comma, after much thought.")
+        start_job(workspace, job.id, BOT)
+        playwright.expect(sight.page.locator("[data-item]")).to_have_count(0)
+        playwright.expect(sight.page.locator("#page .notice")).to_contain_text("You wrote: Comma, after much thought.")
+        sight.nothing_wrong()
+
+
 def test_a_key_never_meets_another_item_than_the_one_that_was_chosen(
     tmp_path: Path, serve: Serve, look: Any, donewhen: Donewhen
 ) -> None:

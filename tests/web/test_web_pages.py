@@ -286,6 +286,8 @@ def test_a_mission_shows_what_its_judge_has_learned_and_how(learned: Path, serve
     html = server.get("/missions").text
     listed = words(html)
     assert re.search(r"reports guidance step [1-9]", listed)
+    assert re.search(r"Right in \d+ of \d+; lets \d+ of \d+ bad ones through", listed)
+    assert re.search(r"Right in \d+ of \d+; lets \d+ of", words(server.get("/missions/reports").text))
     assert_sentences(visible(html))
     html_page = server.get("/missions/reports").text
     page = words(html_page)

@@ -172,15 +172,40 @@ def test_a_second_press_of_the_same_button_does_nothing(disputed: Disputed, serv
     assert len(disputed.words_of_people()) == 1
 
 
-def test_a_question_has_no_buttons_and_says_what_to_do(tmp_path: Path, serve: Serve) -> None:
+def test_a_question_is_answered_in_words_and_nothing_else(tmp_path: Path, serve: Serve) -> None:
     workspace, (job,) = shop(tmp_path, "Greet")
     start_job(workspace, job.id, BOT)
     set_job_aside(workspace, job.id, BOT, question="Comma or semicolon?")
     ada = serve(tmp_path, "--reviewer", "ada", person=True).signed_in("ada")
     page = ada.get("/review").text
     assert "Comma or semicolon?" in page
-    assert "verdict-form" not in page
-    assert f"donewhen start {job.id}" in page
+    (item,) = review_queue(workspace)
+    for empty in ("", "   "):
+        assert given(ada, item.id, "answer", empty).status == 400
+    assert given(ada, item.id, "pass", "Comma.").status == 400
+    assert given(ada, item.id, "answer", "Comma, as in March.").status == 303
+    entry = workspace.ledger.read(job.id).entries[-1]
+    assert (entry.data["decision"], entry.data["reason"], entry.by) == (
+        "answer",
+        "Comma, as in March.",
+        ("ada", "person"),
+    )
+    assert review_queue(workspace) == ()
+
+
+def test_words_that_can_not_be_recorded_are_given_back(tmp_path: Path, serve: Serve) -> None:
+    workspace, (job,) = shop(tmp_path, "Greet")
+    start_job(workspace, job.id, BOT)
+    set_job_aside(workspace, job.id, BOT, question="Comma or semicolon?")
+    ada = serve(tmp_path, "--reviewer", "ada", person=True).signed_in("ada")
+    (item,) = review_queue(workspace)
+    fields = {**form_of(ada.get(f"/review/{item.id}")), "verdict": "answer", "reason": "Comma, after much thought."}
+    set_job_aside(workspace, job.id, BOT, question="Or a tab?")
+    refused = ada.post(f"/review/{item.id}", fields)
+    assert refused.status == 404
+    assert "You wrote: Comma, after much thought." in refused.text
+    (other,) = review_queue(workspace)
+    assert other.question == "Or a tab?"
 
 
 def judged(tmp_path: Path, rule: str = "") -> tuple[Workspace, Job, Path]:

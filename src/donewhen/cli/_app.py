@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import click
 
 from donewhen import __version__
+from donewhen.cli._groups import FIRST, GROUPS, verb_in_group
 from donewhen.cli._output import Output
 from donewhen.foundation.current_command import name_command
 from donewhen.foundation.errors import UsageError
@@ -104,6 +105,7 @@ VERBS: dict[str, dict[str, Verb]] = {
     },
 }
 
+_ALL = "--all"
 _MODULES = {name: verb for group in VERBS.values() for name, verb in group.items()}
 
 
@@ -116,19 +118,24 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         verb = _MODULES.get(cmd_name)
         if verb is None:
-            return None
+            return _group(cmd_name) if cmd_name in GROUPS else None
         module = import_module(f"donewhen.cli.{verb.module}")
         command: click.Command = (
             _passed_on(cmd_name, module.main) if cmd_name == "hook" else getattr(module, verb.command)
         )
         command.short_help = verb.summary
+        if cmd_name in GROUPS and not command.epilog:
+            command.epilog = f"Also in this group: {', '.join(GROUPS[cmd_name].verbs)}."
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in _MODULES and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], _MODULES, 1)
+        grouped = verb_in_group(args)
+        if grouped is not None:
+            args = [grouped[0], *grouped[1]]
+        if args and args[0] not in _MODULES and args[0] not in GROUPS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], [*_MODULES, *GROUPS], 1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise UsageError(f"There is no command {args[0]!r}.{hint}", next_step="donewhen --help")
         ctx.find_object(Output).command = args[0] if args else "donewhen"  # type: ignore[union-attr]
@@ -136,11 +143,34 @@ class LazyGroup(click.Group):
             name_command(args[0], args[1:])
         return super().resolve_command(ctx, args)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # The help is printed while the arguments are parsed.
+        ctx.meta[_ALL] = _ALL in args[: next((at for at, word in enumerate(args) if word in _MODULES), len(args))]
+        return super().parse_args(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, _MODULES))
-        for title, verbs in VERBS.items():
-            with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), verb.summary) for name, verb in verbs.items()])
+        if ctx.meta.get(_ALL):
+            for title, verbs in VERBS.items():
+                with formatter.section(title):
+                    formatter.write_dl([(name.ljust(width), verb.summary) for name, verb in verbs.items()])
+        else:
+            for title, names in FIRST.items():
+                with formatter.section(title):
+                    formatter.write_dl([(name.ljust(width), _MODULES[name].summary) for name in names])
+        with formatter.section("Groups" if ctx.meta.get(_ALL) else "Groups, with all other verbs"):
+            formatter.write_dl([(name.ljust(width), group.summary) for name, group in GROUPS.items()])
+        if not ctx.meta.get(_ALL):
+            formatter.write_paragraph()
+            formatter.write_text("All verbs: donewhen --help --all. Those of a group can be called without its name.")
+
+
+def _group(name: str) -> click.Group:
+    """A group whose commands are all verbs: they are found before it is called, so it only has help."""
+    commands = {
+        each: click.Command(each, short_help=_MODULES[verb].summary) for each, verb in GROUPS[name].verbs.items()
+    }
+    return click.Group(name, commands, help=GROUPS[name].summary, short_help=GROUPS[name].summary)
 
 
 def _passed_on(name: str, main: Callable[[list[str]], int]) -> click.Command:
@@ -171,11 +201,13 @@ def common_options(command: Any) -> Any:
 )
 @click.option(
     "-C",
+    "--project",
     "directory",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
     help="Work in DIR instead of the current folder.",
 )
+@click.option("--all", is_flag=True, expose_value=False, help="With --help: show all verbs.")
 @common_options
 @click.version_option(__version__, "-V", "--version", message="donewhen %(version)s")
 def app(directory: Path | None) -> None:

@@ -11,6 +11,7 @@ from donewhen.jobs.board.job_state import JobState
 from donewhen.jobs.gates.evaluation import Evaluation
 from donewhen.jobs.gates.score import TITLES, Score
 from donewhen.jobs.lifecycle.promise import Promise
+from donewhen.jobs.record.words_of_people import sentences
 
 
 def show_promise(output: Output, promise: Promise) -> None:
@@ -19,14 +20,22 @@ def show_promise(output: Output, promise: Promise) -> None:
         output.promise(line)
 
 
-def show_gates(output: Output, evaluation: Evaluation) -> None:
-    """Print one line per gate, then its reasons and, if it is closed, the next command."""
+def show_gates(output: Output, evaluation: Evaluation, *, done: bool = False) -> None:
+    """Print one line per gate, then its reasons and, if it is closed, the next command.
+
+    ``done``: the job is done and still valid, so that what closes a gate now is only older evidence.
+    """
+    if done and not evaluation.passed:
+        closed = ", ".join(gate.gate for gate in evaluation.gates if not gate.passed)
+        output.say("  ✓ done", fg="green", bold=True)
+        output.say(f"  note: some of its evidence is older than the files are now ({closed})", dim=True)
+        return
     for gate in evaluation.gates:
         mark, color = ("✓", "green") if gate.passed else ("✗", "red")
         note = f"  {gate.note}" if gate.note else ""
         output.say(f"  {mark} {gate.gate}{note}", fg=color, bold=True)
         for reason in gate.reasons:
-            output.say(f"      [{reason.code}] {reason.message}")
+            output.prose(f"      [{reason.code}] {reason.message}")
             for line in reason.details:
                 output.say(f"        {line}", dim=True)
         if gate.next:
@@ -37,7 +46,13 @@ def show_gates(output: Output, evaluation: Evaluation) -> None:
 def show_notes(output: Output, notes: Sequence[str]) -> None:
     """Print what is worth knowing and closes no gate."""
     for note in notes:
-        output.say(f"  note: {note}", dim=True)
+        output.prose(f"  note: {note}", dim=True)
+
+
+def show_words_of_people(output: Output, words: Sequence[str]) -> None:
+    """Print what people have said about a job, for whoever works on it."""
+    for sentence in sentences(words):
+        output.prose(f"  {sentence}", fg="cyan")
 
 
 def show_state(output: Output, state: JobState) -> None:

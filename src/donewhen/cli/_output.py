@@ -6,10 +6,11 @@ import json
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -17,6 +18,8 @@ from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.foundation.plain_text import one_line, plain_text
 
 SCHEMA = "donewhen/v1"
+_NARROWEST = 30
+"""Columns below which nothing is broken between words."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,11 @@ class Output:
         """Print one line for people, with control characters removed. Silent with --json."""
         self._say(_without_promises(text), bold=bold, fg=fg, dim=dim)
 
+    def prose(self, text: str, *, bold: bool = False, fg: str | None = None, dim: bool = False) -> None:
+        """Print a text for people; at a terminal, lines are broken between words, and what follows is indented."""
+        for line in _wrapped(text, _columns(sys.stdout)):
+            self.say(line, bold=bold, fg=fg, dim=dim)
+
     def promise(self, text: str) -> None:
         """Print a promise. Nothing else on stdout can look like one."""
         self._say(text, fg="green")
@@ -62,8 +70,9 @@ class Output:
             click.echo(styled, color=None if self.color else False)
 
     def note(self, text: str) -> None:
-        """Print one line for people on stderr, also with --json."""
-        self._to_stderr(text)
+        """Print one line for people on stderr, also with --json; at a terminal broken between words."""
+        for line in _wrapped(text, _columns(sys.stderr)):
+            self._to_stderr(line)
 
     def finish(
         self,
@@ -118,6 +127,27 @@ class Output:
 
     def _to_stderr(self, text: str, fg: str | None = None) -> None:
         click.echo(click.style(_line(text), fg=fg), err=True, color=None if self.color else False)
+
+
+def _columns(stream: TextIO) -> int:
+    """The width of the terminal that a stream is; 0 if it is none, or its size is not known."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
+    except (OSError, ValueError):
+        return 0
+
+
+def _wrapped(text: str, columns: int) -> list[str]:
+    """A text in lines that fit, as far as its words do."""
+    text = _line(text)
+    if columns < _NARROWEST or len(text) < columns:
+        return [text]
+    indent = text[: len(text) - len(text.lstrip())]
+    more = indent + "  " if indent else ""
+    wrapped = textwrap.wrap(
+        text, columns - 1, subsequent_indent=more, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    )
+    return wrapped or [text]
 
 
 def harmless_text(text: str) -> str:

@@ -28,7 +28,15 @@ def run(arguments: Sequence[str]) -> int:
     try:
         from donewhen.cli._app import app
 
-        with notices_to(lambda message: output.note(f"donewhen: {message}")):
+        told: set[str] = set()
+
+        def on_notice(message: str) -> None:
+            # Once: it is the same for each of the jobs of a command.
+            if message not in told:
+                told.add(message)
+                output.note(f"donewhen: {message}")
+
+        with notices_to(on_notice):
             status = app.main(list(arguments), prog_name="donewhen", standalone_mode=False, obj=output)
         sys.stdout.flush()
     except click.exceptions.Exit as leave:

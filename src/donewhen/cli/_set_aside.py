@@ -19,6 +19,5 @@ def set_aside(output: Output, job: str, project: Path | None, *, reason: str = "
     blocked = workspace.job(job)
     output.say(f"{blocked.id}  {blocked.title}", bold=True)
     output.say(f"  {blocked.status}: {entry.read_as(Decided).reason}", fg="yellow")
-    step = "answer it" if question else "resolve it"
-    output.say(f"  next, for a person: {step}, then donewhen start {blocked.id}", dim=True)
+    output.say("  next, for a person: donewhen review", dim=True)
     return output.finish(ExitCode.PASS, {"job": blocked.id, "status": blocked.status, **dict(entry.data)})

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from donewhen.cli._output import Output
+from donewhen.cli._pager import Says
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import join_limited, one_line, plain_text
 from donewhen.jobs.contract.terms import Terms, TermsChange, split_criterion_term
@@ -31,7 +31,7 @@ _WIDTH, _MIN_WIDTH = 100, 40
 _MAX_NAMES = 8
 
 
-def show_terms(output: Output, terms: Terms) -> None:
+def show_terms(output: Says, terms: Terms) -> None:
     """Print all terms."""
     plain = plain_terms(terms)
     commands = checking_commands(tuple(plain.get("commands") or ()))
@@ -44,7 +44,7 @@ def show_terms(output: Output, terms: Terms) -> None:
             output.say(f"    {line}")
 
 
-def show_changes(output: Output, changes: Iterable[TermsChange], place: Callable[[TermsChange], str]) -> None:
+def show_changes(output: Says, changes: Iterable[TermsChange], place: Callable[[TermsChange], str]) -> None:
     """Print each change with its location."""
     for change in changes:
         mark, color = _MARKS[change.kind]
@@ -60,13 +60,14 @@ def show_changes(output: Output, changes: Iterable[TermsChange], place: Callable
         output.say(f"      {place(change)}", dim=True)
 
 
-def show_files(output: Output, found: FullProposal) -> None:
+def show_files(output: Says, found: FullProposal) -> None:
     """Print which files may change, and what is known about the files and tests as they are."""
     if not isinstance(found.terms.plan, Job):
         return
     area = found.terms.plan
-    patterns = dict.fromkeys((*(area.work or ()), *area.outputs))
-    output.say(f"{found.terms.chain}  may change: {', '.join(patterns)}; checks see all other files as they are now")
+    besides = [pattern for pattern in area.work or () if pattern not in area.outputs]
+    outputs = f"outputs: {', '.join(area.outputs)}; may also change: " if area.outputs else "no outputs; may change: "
+    output.say(f"  {outputs}{', '.join(besides) or 'nothing'}")
     now = found.now
     if now.judged_inside:
         output.say(f"    ! stays as it is although it is in the work area: {_names(now.judged_inside)}", fg="yellow")
@@ -120,13 +121,26 @@ def _names(names: Sequence[str]) -> str:
     return join_limited([one_line(name, 100) for name in names], _MAX_NAMES)
 
 
+def criteria_lines(terms: Sequence[str], commands: Sequence[str], needs: Mapping[str, str]) -> Iterator[str]:
+    """The criteria, each behind a bar and with its check on a line of its own."""
+    for term in terms:
+        yield from _criterion(term, "the commands of the job" if commands else _PERSON)
+        if term in needs:
+            yield f"{_NEEDS}{needs[term]} evidence"
+
+
+def text_lines(text: str, first: str, rest: str) -> Iterator[str]:
+    """A text in lines that the terminal does not break; ``rest`` begins each line after the first."""
+    begin = first
+    for line in _broken(text, len(first)):
+        yield f"{begin}{line}"
+        begin = rest
+
+
 def _criteria(terms: Sequence[str], commands: Sequence[str], needs: Mapping[str, str]) -> Iterator[str]:
     if terms:
         yield "criteria:"
-    for term in terms:
-        yield from (f"  {line}" for line in _criterion(term, "the commands of the job" if commands else _PERSON))
-        if term in needs:
-            yield f"  {_NEEDS}{needs[term]} evidence"
+    yield from (f"  {line}" for line in criteria_lines(terms, commands, needs))
 
 
 def _criterion(term: str, otherwise: str, indent: int = len(_BAR)) -> Iterator[str]:
@@ -159,6 +173,11 @@ def _broken(text: str, indent: int) -> Iterator[str]:
 
 def _note(name: str, item: Any) -> str:
     return "  (answered by the gates, not run)" if name == "commands" and own_command(str(item)) is not None else ""
+
+
+def term_lines(name: str, value: Any) -> Iterator[str]:
+    """A term other than the criteria; nothing if it is empty."""
+    yield from _lines(name, value)
 
 
 def _lines(name: str, value: Any) -> Iterator[str]:

@@ -8,11 +8,20 @@ import click
 import msgspec
 
 from donewhen.cli._app import common_options
-from donewhen.cli._gates import evaluation_data, exit_code, gate_findings, show_gates, show_promise, state_data
+from donewhen.cli._gates import (
+    evaluation_data,
+    exit_code,
+    gate_findings,
+    show_gates,
+    show_promise,
+    show_words_of_people,
+    state_data,
+)
 from donewhen.cli._jobs import find_project, job_argument, project_option
 from donewhen.cli._output import Output
 from donewhen.cli._script_flags import script_flags
 from donewhen.foundation.errors import ExitCode
+from donewhen.jobs.board.words_for_agents import words_about_job
 from donewhen.jobs.evidence.probing import Probing
 from donewhen.jobs.gates.shown_strength import recorded_lines
 from donewhen.jobs.ledger.approval import unproved_actor
@@ -64,12 +73,16 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
         output.say(f"  The project is not done: {sentence}.", fg="yellow")
     if result.unmet:
         output.say(f"  next: donewhen complete {result.job.id}, when it is met", bold=True)
+    words = () if result.done else words_about_job(workspace, result.job.id)
+    show_words_of_people(output, words)
     if not result.done:
         output.say(f"  {result.job.status}, iteration {result.job.iteration} of {result.job.max_iterations}")
         output.say(f"  next: {result.state.next}", bold=True)
     findings = [] if result.evaluation is None else gate_findings(result.evaluation)
     status = exit_code(result.evaluation, result.done)
-    return output.finish(status, _data(result, moment), findings, promising=result.promise is not None)
+    return output.finish(
+        status, {**_data(result, moment), "from_people": list(words)}, findings, promising=result.promise is not None
+    )
 
 
 def _data(result: Completion, moment: str) -> dict[str, object]:

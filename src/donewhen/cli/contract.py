@@ -10,6 +10,7 @@ from donewhen.cli._app import common_options
 from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.cli._terms import show_changes, show_terms
+from donewhen.cli._times import moment
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.contract.agreeing import AgreementProposal, agreement_proposals
 from donewhen.jobs.contract.terms import terms_hash
@@ -40,7 +41,7 @@ def show(output: Output, job: str | None, project: Path | None) -> ExitCode:
         output.say(f"  {agreement.state}; not sealed", fg="yellow")
     else:
         entry = agreement.seal.entry
-        output.say(f"  {agreement.state}; sealed at {entry.at} by {entry.by.name} ({entry.by.kind})")
+        output.say(f"  {agreement.state}; sealed {moment(entry.at, workspace.now())} by {entry.who} ({entry.by.kind})")
     output.say(f"  {terms_hash(terms)}", dim=True)
     show_terms(output, terms)
     data = {"chain": proposal.chain, "state": agreement.state, "hash": terms_hash(terms), "terms": plain_terms(terms)}

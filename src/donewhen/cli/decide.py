@@ -102,7 +102,7 @@ def show_decision(output: Output, decided: DecisionRecord) -> ExitCode:
     if decided.counts:
         for name, value in decided.writes.items():
             output.say(f"  {name}: {value}")
-        output.say(f"  decided by {entry.by.name} ({entry.by.kind})", fg="green")
+        output.say(f"  decided by {entry.who} ({entry.by.kind})", fg="green")
         return output.finish(ExitCode.PASS, data)
     finding = uncounted_finding(
         Approval(entry.by, why=entry.content.unproved), "decision", "A person has to decide it at a terminal."

@@ -58,7 +58,7 @@ def command(output: Output, job: str | None, limit: int, project: Path | None) -
     entries.sort(key=lambda row: row[0])
     shown = entries[-limit:]
     for _, name, entry in shown:
-        who = f"{entry.by.name} ({entry.by.kind})"
+        who = f"{entry.who} ({entry.by.kind})"
         output.say(f"{entry.at}  {name}  #{entry.seq} {entry.type.ljust(11)} {who}  {_entry_line(entry)}")
     if not shown:
         output.say("The ledger is empty.")

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import select
 import shutil
-import sys
-import termios
-import tty
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +18,10 @@ from donewhen.cli._jobs import (
     project_option,
     uncounted_finding,
 )
+from donewhen.cli._keys import press_key
 from donewhen.cli._output import Output
+from donewhen.cli._times import moment
+from donewhen.cli.agree import seal_agreements
 from donewhen.foundation.errors import DonewhenError, ExitCode, UsageError
 from donewhen.foundation.plain_text import one_line, plain_text
 from donewhen.jobs.gates.changes_for_person import ASKED
@@ -40,17 +38,14 @@ _LINES = 14
 """Lines of each piece of evidence that are shown at first."""
 _DIFF_LINES = 40
 """Lines of the difference of each file."""
-_ESCAPE = b"\x1b"
-_REST = 0.05
-"""Seconds to wait for the remaining characters of a key that sends several."""
-_WORDS = ("pass", "fail", "accept", "refuse")
+_WORDS = ("pass", "fail", "accept", "refuse", "answer", "raise-budget", "rescope", "cancel")
 _COLORS = {"+": "green", "-": "red"}
 
 
 @click.command()
 @click.argument("item", required=False)
-@click.option("--verdict", type=click.Choice(_WORDS), help="Record this verdict on ITEM without asking for a key.")
-@click.option("--reason", default="", help="The reason, recorded with the verdict.")
+@click.option("--verdict", type=click.Choice(_WORDS), help="Give this answer to ITEM without asking for a key.")
+@click.option("--reason", default="", help="The reason, or the words of an answer.")
 @click.option("--list", "listing", is_flag=True, help="Only list the items.")
 @click.option("--kind", type=click.Choice(list(KINDS)), help="Only this kind.")
 @click.option("--mission", metavar="NAME", help="Only items of this mission.")
@@ -72,13 +67,18 @@ def command(
     ci: bool,
     project: Path | None,
 ) -> ExitCode:
-    """Review what needs a person: press p for pass, f for fail; for changed files and lines a to accept, x to refuse.
+    """Review what waits for a person, one item after the other, each with one key.
 
-    The queue has judge verdicts with conflicting votes, changes outside the work area or of tests without which a check
-    does not pass, lines of the work that reach for what tests it, disputed refusals, unverified stops, questions of
-    agents, wrong or contradictory labels, rules that are close to a trial, and spot checks of clear verdicts.
+    p for pass and f for fail; a to accept and x to refuse changed files and lines; a to answer a question in your own
+    words; b, w or c to raise the budget of a job, to rescope it or to cancel it.
 
-    A verdict is recorded in the ledger under your name. A verdict on a job overrides the gate for the current work; a
+    The queue has questions and blocked jobs, disputed refusals, jobs out of budget, criteria that a person checks by
+    hand, judge verdicts with conflicting votes, changes outside the work area or of tests without which a check does
+    not pass, lines of the work that reach for what tests it, weak evidence, agreements to give, unverified stops, wrong
+    or contradictory labels, rules that are close to a trial, and spot checks of clear verdicts.
+
+    What you say reaches the agent in your words when it next stops, asks for the next step or calls a tool. Your
+    answers are recorded in the ledger under your name. A verdict on a job overrides the gate for the current work; a
     verdict on judged work also becomes a labelled ticket for `donewhen learn`. Changed files are accepted with exactly
     the content that was shown.
 
@@ -165,27 +165,37 @@ def _asked(
 ) -> RecordedVerdict | str:
     """Show an item until it has a verdict or is skipped."""
     reason = ""
-    verdicts = {answer.key: answer.verdict for answer in item.answers}
-    _show(output, item, place)
+    answers = {answer.key: answer for answer in item.answers}
+    _show(output, item, place, workspace.now())
     while True:
-        pressed = _pressed(output, _prompt(item)).lower()
+        pressed = press_key(output, _prompt(item)).lower()
         if pressed in ("q", "\x04", ""):
             return "quit"
         if pressed in ("s", "n", "\r", "\n", " "):
             return "skip"
         if pressed == "e":
-            _show(output, item, place, everything=True)
-        elif pressed == "r" and item.settles:
+            _show(output, item, place, workspace.now(), everything=True)
+        elif pressed == "g" and item.kind == "agreement":
+            seal_agreements(output, workspace)
+            return "skip"
+        elif pressed == "r" and item.settles and not any(answer.needs_words for answer in item.answers):
             reason = click.prompt("reason", default="", show_default=False, err=True)
-        elif pressed in verdicts:
+        elif pressed in answers:
+            answer = answers[pressed]
+            if answer.needs_words:
+                reason = click.prompt(answer.word, default="", show_default=False, err=True)
+                if not reason.strip():
+                    output.note("Nothing was recorded.")
+                    continue
             try:
-                done = record_verdict(workspace, item, verdicts[pressed], approval, reason)
+                done = record_verdict(workspace, item, answer.verdict, approval, reason)
             except DonewhenError as error:
                 output.say(f"✗ {error}", fg="red")
+                if reason:
+                    output.say(f"  You wrote: {reason}")
                 return "skip"
             output.say(f"{'✓' if done.counts else '!'} {done.told}", fg="green" if done.counts else "yellow")
-            word = next(answer.word for answer in item.answers if answer.key == pressed)
-            _say_for_ci(output, workspace, item, word, done, approval)
+            _say_for_ci(output, workspace, item, answer.word, done, approval)
             return done
 
 
@@ -200,42 +210,25 @@ def _say_for_ci(
 
 
 def _prompt(item: ReviewItem) -> str:
+    if item.kind == "agreement":
+        return "g agree now · e show all evidence · s skip · q quit"
     if not item.answers:
         return f"{item.next}  ·  s skip · q quit"
-    answers = " · ".join(f"{answer.key} {answer.word}" for answer in item.answers)
-    return f"{answers} · r reason · e show all evidence · s skip · q quit"
+    answers = " · ".join(f"{answer.key} {answer.label}" for answer in item.answers)
+    reason = "" if any(answer.needs_words for answer in item.answers) else " · r reason"
+    return f"{answers}{reason} · e show all evidence · s skip · q quit"
 
 
-def _pressed(output: Output, words: str) -> str:
-    """Read one key without Enter. Unlike click.getchar, it keeps keys that were typed early."""
-    terminal = sys.stdin.fileno()
-    before = termios.tcgetattr(terminal)
-    try:
-        tty.setcbreak(terminal, termios.TCSADRAIN)
-        # Prompt only after echo is off, so that a key that is pressed at once is not shown on the screen.
-        output.note(words)
-        pressed = os.read(terminal, 1)
-        if pressed != _ESCAPE:
-            return pressed.decode("ascii", "replace")
-        # An arrow or function key: F1 ends with a P, which must not count as a verdict.
-        while select.select([terminal], [], [], _REST)[0]:
-            following = os.read(terminal, 1)
-            if following == b"" or (following.isalpha() and following != b"O") or following == b"~":
-                break
-        return "\x1b"
-    finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
-
-
-def _show(output: Output, item: ReviewItem, place: str, *, everything: bool = False) -> None:
+def _show(output: Output, item: ReviewItem, place: str, now: str = "", *, everything: bool = False) -> None:
     width = min(100, shutil.get_terminal_size().columns)
     output.say()
     output.say("─" * width, dim=True)
     head = f"{place}  " if place else ""
-    output.say(f"{head}{KINDS[item.kind]}", fg="yellow", bold=True)
-    output.say(f"{item.title}   [{item.id}]", bold=True)
-    output.say(item.question)
-    output.say(item.why, dim=True)
+    output.prose(f"{head}{KINDS[item.kind]}", fg="yellow", bold=True)
+    since = f", {moment(item.since, now)}" if item.since and now else ""
+    output.prose(f"{item.title}   [{item.id}{since}]", bold=True)
+    output.prose(item.question)
+    output.prose(item.why, dim=True)
     for name, text in item.evidence.items():
         output.say()
         output.say(f"▸ {name}", fg="cyan")
@@ -253,9 +246,10 @@ def _show(output: Output, item: ReviewItem, place: str, *, everything: bool = Fa
         output.say()
         output.say(f"The judge: {said.verdict or 'no verdict'} ({votes}{margin}, guidance step {said.guidance_step})")
         if said.reason:
-            output.say(f"  {said.reason}", dim=True)
+            output.prose(f"  {said.reason}", dim=True)
     for label in item.labels:
-        output.say(f"{label.by} said {label.label}, {label.at}{f': {label.reason}' if label.reason else ''}")
+        at = moment(label.at, now) if now else label.at
+        output.prose(f"{label.by} said {label.label}, {at}{f': {label.reason}' if label.reason else ''}")
     output.say("─" * width, dim=True)
 
 

@@ -18,6 +18,7 @@ from donewhen.cli._gates import (
     show_gates,
     show_score,
     show_state,
+    show_words_of_people,
     state_data,
 )
 from donewhen.cli._jobs import find_project, job_argument, project_option
@@ -25,6 +26,7 @@ from donewhen.cli._output import Finding, Output
 from donewhen.cli._script_flags import script_flags
 from donewhen.foundation.errors import DonewhenError, ExitCode
 from donewhen.jobs.gates.job_view import JobView, plan_note
+from donewhen.jobs.gates.score import score_words
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.lifecycle.evaluate_and_record import evaluate_and_record
@@ -54,7 +56,7 @@ def reward(output: Output, job: str | None, explain: bool, project: Path | None)
 
     def on_progress(found: JobView) -> _Told:
         score, target = found.evaluation.score, found.job.reward_target
-        output.say(f"{found.job.id}  {score.total} of 100, target {target}", bold=True)
+        output.say(f"{found.job.id}  {score_words(score.total, target)}", bold=True)
         if explain:
             show_score(output, score)
         output.say(f"  {plan_note(found.evaluation, found.state)}", dim=True)
@@ -118,9 +120,11 @@ def next_(output: Output, job: str | None, project: Path | None) -> ExitCode:
             return output.finish(ExitCode.PASS, {"job": None, "next": step, "ready": list(waiting)})
     found = _looked_at(output, job, project, collecting=False)
     output.say(f"{found.job.id}  {found.job.title}", bold=True)
-    show_gates(output, found.evaluation)
+    show_gates(output, found.evaluation, done=found.done)
+    show_words_of_people(output, found.words_of_people)
     show_state(output, found.state)
-    return output.finish(ExitCode.PASS, {"job": found.job.id, **evaluation_data(found.evaluation, found.state)})
+    data = {**evaluation_data(found.evaluation, found.state), "from_people": list(found.words_of_people)}
+    return output.finish(ExitCode.PASS, {"job": found.job.id, **data})
 
 
 def _each(
@@ -157,5 +161,11 @@ def _each(
 
 def _looked_at(output: Output, job: str, project: Path | None, *, collecting: bool) -> JobView:
     workspace = find_project(project)
-    with output.progress("evaluating"):
-        return evaluate_and_record(workspace, job, unproved_actor(), collecting=collecting)
+    with output.progress("evaluating") as show:
+        return evaluate_and_record(
+            workspace,
+            job,
+            unproved_actor(),
+            collecting=collecting,
+            on_progress=lambda requirement: show(requirement.evidence),
+        )

@@ -8,11 +8,13 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
+from donewhen.cli._gates import show_words_of_people
 from donewhen.cli._jobs import find_project, job_argument, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.foundation.errors import ExitCode
 from donewhen.foundation.git import repository_root
 from donewhen.foundation.plain_text import one_line
+from donewhen.jobs.board.words_for_agents import words_about_job
 from donewhen.jobs.ledger.approval import unproved_actor
 from donewhen.jobs.lifecycle.start import start_job
 
@@ -23,7 +25,8 @@ from donewhen.jobs.lifecycle.start import start_job
 @common_options
 @click.pass_obj
 def command(output: Output, job: str, project: Path | None) -> ExitCode:
-    """Start JOB, or start it again, which counts as an iteration. A job that is done is open again then.
+    """Start JOB, or start it again, which counts as an iteration, except after a person's answer. A job that is done is
+    open again then.
 
     A job can't start without an agreement, before its dependencies are done, or after its budget is used up and before
     a person has decided. The content hashes of its dependencies' outputs and of its own outputs are recorded, and its
@@ -37,8 +40,10 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
     """
     workspace = find_project(project)
     was_done = workspace.job(job).status == "done"
-    with output.progress("starting"):
-        result = start_job(workspace, job, unproved_actor())
+    with output.progress("starting") as show:
+        result = start_job(
+            workspace, job, unproved_actor(), on_progress=lambda requirement: show(f"tests now: {requirement.evidence}")
+        )
     output.say(f"{result.job.id}  {result.job.title}", bold=True)
     findings = [Finding(reason.code, reason.message, reason.where, result.next) for reason in result.reasons]
     for finding in findings:
@@ -69,7 +74,10 @@ def command(output: Output, job: str, project: Path | None) -> ExitCode:
             output.say(f"    To keep them apart: git worktree add ../{result.job.id}", dim=True)
     elif result.next:
         output.say(f"  next: {result.next}", dim=True)
+    words = words_about_job(workspace, result.job.id)
+    show_words_of_people(output, words)
     data = {
+        "from_people": list(words),
         "job": result.job.id,
         "started": result.started,
         "reopened": result.started and was_done,

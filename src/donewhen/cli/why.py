@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from donewhen.cli._app import common_options
-from donewhen.cli._gates import show_notes, show_state, state_data
+from donewhen.cli._gates import show_notes, show_state, show_words_of_people, state_data
 from donewhen.cli._jobs import find_project, project_option
 from donewhen.cli._output import Finding, Output
 from donewhen.cli._probes import probes_data, probes_of_entry, show_probes
@@ -114,6 +114,7 @@ def command(output: Output, job: str, whole: bool, project: Path | None) -> Exit
             )
         )
         output.say("  The job has no requirements, so it can't be verified.", fg="red")
+    show_words_of_people(output, view.words_of_people)
     show_state(output, view.state)
     if view.next == f"donewhen why {found.id}":
         output.say(f"Resolve what is listed above, then: donewhen complete {found.id}")
@@ -140,6 +141,7 @@ def command(output: Output, job: str, whole: bool, project: Path | None) -> Exit
         ],
         "asserted": list(notes),
         "notes": list(view.notes),
+        "from_people": list(view.words_of_people),
     }
     return output.finish(ExitCode.GATE_FAILED if findings else ExitCode.PASS, data, findings)
 

@@ -102,6 +102,7 @@ def _resting(workspace: Workspace, jobs: Iterable[Job]) -> TaskCompletionResult:
 def _resting_state(workspace: Workspace, job: Job) -> TaskCompletionResult | str:
     """Return why this job does not hold the agent back, or an incomplete result that says what is missing."""
     from donewhen.jobs.gates.job_view import view_job
+    from donewhen.jobs.record.words_of_people import sentences
 
     view = view_job(workspace, job)
     match view.rest:
@@ -119,8 +120,9 @@ def _resting_state(workspace: Workspace, job: Job) -> TaskCompletionResult | str
     message = "it has not been completed yet." if view.reason is None else view.reason.message
     complete = f"donewhen complete {job.id}"
     then = "" if view.next == complete else f" Then run: {complete}"
+    said = "".join(f" {words}" for words in sentences(view.words_of_people))
     return TaskCompletionResult.incomplete(
-        f"{job.id} is not done: {message} State: {about}. Next: {view.next}.{then} "
+        f"{job.id} is not done: {message}{said} State: {about}. Next: {view.next}.{then} "
         f"(or, if you can't go on: donewhen block {job.id} --reason …, donewhen ask {job.id} --question …)."
         f"{_what_checks_said(view)}",
         code=ReasonCode.JOB_NOT_DONE,

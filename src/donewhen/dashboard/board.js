@@ -49,7 +49,7 @@ function card(job, wanted) {
     h("div", { class: "row" }, h("code", { class: "id" }, job.id), tagsOf(job)),
     h("a", { class: "card-title clamp", href: address({ job: job.id }), dir: "auto", title: job.title }, job.title),
     job.gates.length > 0 && gateMarks(job),
-    job.score !== null && h("div", { class: "score" }, bar(job.score, job.target), h("span", {}, String(job.score), h("span", { class: "soft" }, ` of ${job.target}`))),
+    job.score !== null && h("div", { class: "score" }, bar(job.score, job.target), h("span", {}, String(job.score), h("span", { class: "soft" }, `, needs ${job.target}`))),
     job.blocked_reason && h("p", { class: "waits clamp", dir: "auto", title: job.blocked_reason }, job.blocked_reason),
     !job.blocked_reason && message && job.status !== "planned" && h("p", { class: "small soft clamp", dir: "auto", title: message }, message),
     next && h("p", { class: "next clamp", dir: "auto", title: next }, next),

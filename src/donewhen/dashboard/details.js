@@ -32,7 +32,7 @@ function closing() {
 
 function facts(job) {
   const rows = [
-    ["score", job.score === null ? "none yet" : `${job.score} of ${job.target}`], ["iterations", `${job.iteration} of ${job.max_iterations}`],
+    ["score", job.score === null ? "none yet" : `${job.score}, needs ${job.target}`], ["iterations", `${job.iteration} of ${job.max_iterations}`],
     ["stakes", job.stakes], ["agreement", job.agreement], ["priority", job.priority], ["estimate", `${job.estimate_hours} h`],
     ["workstream", job.workstream_title || job.workstream], ["wave", job.wave], ["due", job.due_date],
     ["started", when(job.started_at)], ["completed", when(job.completed_at)],

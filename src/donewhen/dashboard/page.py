@@ -43,7 +43,7 @@ def _texts(board: Board, server: Server | None) -> dict[str, str]:
 
 
 def _row(job: JobRow, server: Server | None) -> str:
-    score = "" if job.score is None else f"{job.score} of {job.target}"
+    score = "" if job.score is None else f"{job.score}, needs {job.target}"
     cells = (job.title, job.status.replace("_", " "), score, f"{job.iteration} of {job.max_iterations}")
     texts = (*cells, ", ".join(job.depends_on), job.blocked_reason or job.next_action)
     name = escape_html(job.id)

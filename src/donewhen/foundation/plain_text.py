@@ -50,8 +50,13 @@ def join_limited(names: Sequence[str], limit: int) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """``text``, cut to ``limit`` characters with an ellipsis where something was left out."""
-    return text if len(text) <= limit else text[: max(0, limit - 1)].rstrip() + "…"
+    """``text``, cut to ``limit`` characters with an ellipsis where something was left out. Between two words, unless
+    that would leave out more than half of what fits."""
+    if len(text) <= limit:
+        return text
+    end = max(0, limit - 1)
+    between = text.rfind(" ", end // 2, end + 1)
+    return text[: end if between < 1 else between].rstrip() + "…"
 
 
 def shorten_middle(text: str, limit: int) -> str:

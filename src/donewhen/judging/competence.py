@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,6 +31,13 @@ def reason_not_competent(mission: Mission, guidance: Guidance) -> str | None:
         return "the judge has not learned any rules yet"
     scaffold = [rule.key for rule in unread_by_default_model(mission, guidance) if rule.scaffold]
     return f"the judge can't read {', '.join(scaffold)}" if scaffold else None
+
+
+def reason_for_default(guidance: Guidance, evidence: Mapping[str, str]) -> str | None:
+    """Return why a pass of this evidence means little: no rule decides it, and there is at most one that could."""
+    if Contrast().passes_by_default_alone(guidance.rules, evidence):
+        return "only the default says pass, and the judge has not learned more than one rule"
+    return None
 
 
 def unread_by_default_model(mission: Mission, guidance: Guidance) -> tuple[UnreadRule, ...]:

@@ -38,6 +38,7 @@ def terms_of_mission(mission: Mission) -> dict[str, Any]:
     return {
         "mission": settings.mission,
         "model": settings.model,
+        **_plugin_term(settings.model),
         "language": f"{mission.language.agreed_identity} {digest_of(mission.language.hashes)}",
         "words": [mission.language.answer.pass_, mission.language.answer.fail],
         "sampler": [f"{row.samples} at {row.temperature:g}" for row in settings.sampler],
@@ -46,6 +47,14 @@ def terms_of_mission(mission: Mission) -> dict[str, Any]:
         "overrides": [_override_digest(override.name, mission.folder) for override in mission.overrides],
         "initial_guidance": dict(mission.initial_guidance().experiences),
     }
+
+
+def _plugin_term(model: str) -> dict[str, str]:
+    """What a model of others is made of; nothing for a built-in one."""
+    from donewhen.models.registry import plugin_of
+
+    plugin = plugin_of(model)
+    return {} if plugin is None else {"model_program": plugin.fingerprint()}
 
 
 def _from_job(settings: FromJob) -> dict[str, Any]:

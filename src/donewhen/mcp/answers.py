@@ -18,8 +18,11 @@ from donewhen.jobs.plan.job import Status
 Term = str | int | bool | list[str] | dict[str, str]
 
 
-class ToolAnswer(Struct, frozen=True):
+class ToolAnswer(Struct, frozen=True, kw_only=True):
     """The base of all answers."""
+
+    from_people: list[str] = []
+    """What people have said about the job, or have answered about open jobs. Follow it."""
 
     def short(self) -> str:
         """Return the answer as a few lines of text."""

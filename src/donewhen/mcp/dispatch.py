@@ -13,8 +13,11 @@ import msgspec
 from donewhen.foundation.crash_log import write_crash_log
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import plain_text, shorten
+from donewhen.jobs.board.words_for_agents import new_words, words_about_job
+from donewhen.jobs.record.words_of_people import sentences
 from donewhen.mcp.answers import CompletionAnswer, ToolAnswer
 from donewhen.mcp.call_context import CallContext
+from donewhen.mcp.params import JobParam, OptionalJobParam, ToolParams
 from donewhen.mcp.tool_steps import tool_step
 from donewhen.mcp.tools import McpTool
 
@@ -57,7 +60,18 @@ def dispatch_call(tool: McpTool[Any], arguments: Mapping[str, Any], call: CallCo
         advice = f"Report it with the crash log: {log}" if log else "Start the server with DONEWHEN_DEBUG=1."
         message = f"Internal error in donewhen: {type(error).__name__}: {error}"
         return error_outcome("internal", message, None, advice)
-    return _success_outcome(answer)
+    return _success_outcome(msgspec.structs.replace(answer, from_people=_words_of_people(call, params)))
+
+
+def _words_of_people(call: CallContext, params: ToolParams) -> list[str]:
+    """What people have said about the job of a call; without a job, what they have answered about open jobs."""
+    try:
+        workspace = call.workspace()
+        job = params.job if isinstance(params, JobParam | OptionalJobParam) else None
+        return [*(new_words(workspace) if job is None else words_about_job(workspace, workspace.job(job).id))]
+    except (DonewhenError, OSError):
+        # The answer of the tool says what is wrong, and counts without it.
+        return []
 
 
 def error_outcome(code: str, message: str, where: str | None, next_step: str | None) -> ToolOutcome:
@@ -94,7 +108,8 @@ def clean_answer(answer: ToolAnswer) -> dict[str, Any]:
 def _success_outcome(answer: ToolAnswer) -> ToolOutcome:
     data = clean_answer(answer)
     # The short text is built from the sanitised data.
-    return ToolOutcome(msgspec.convert(data, type(answer)).short(), data)
+    clean = msgspec.convert(data, type(answer))
+    return ToolOutcome("\n".join([*sentences(clean.from_people), clean.short()]), data)
 
 
 def _clean(value: Any, minted: tuple[str, ...]) -> Any:

@@ -59,7 +59,7 @@ def contract_view(proposal: AgreementProposal) -> ContractView:
             for change in agreement.changes
         ],
         agreed_at=seal.entry.at if seal else None,
-        agreed_by=f"{seal.entry.by.name} ({seal.entry.by.kind})" if seal else None,
+        agreed_by=f"{seal.entry.who} ({seal.entry.by.kind})" if seal else None,
     )
 
 

@@ -103,7 +103,7 @@ def ask_person(call: CallContext, params: AskPersonParams) -> RestAnswer:
         workspace,
         params.job,
         entry,
-        "Say that you have asked, and stop. When a person has answered: donewhen start {job}",
+        "Say that you have asked, and stop. When a person has answered: donewhen next {job}",
     )
 
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from donewhen.foundation.errors import ConfigError
 from donewhen.models.chat import ChatModel
 from donewhen.models.roles import Model
 
+if TYPE_CHECKING:
+    from donewhen.models.plugins import ModelPlugin
+
+_BUILT_IN = frozenset({"contrast", "local", "openai", "anthropic"})
 KNOWN = ("contrast", "local[:PATH]", "openai:MODEL[@URL]", "anthropic:MODEL[@URL]")
 
 
@@ -37,8 +42,21 @@ def open_model(choice: str) -> Model:
         from donewhen.models.remote.anthropic_chat import AnthropicChat
 
         return ChatModel(AnthropicChat(name, url))
+    plugin = plugin_of(choice)
+    if plugin is not None:
+        return plugin.open(rest)
     known = ", ".join(KNOWN)
     raise ConfigError(f"Unknown model {choice!r}. Known models: {known}.", next_step="donewhen models list")
+
+
+def plugin_of(choice: str) -> ModelPlugin | None:
+    """The installed distribution that offers the model which a string names; None for a built-in or an unknown one."""
+    kind = choice.partition(":")[0]
+    if kind in _BUILT_IN or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", kind):
+        return None
+    from donewhen.models.plugins import find_plugin
+
+    return find_plugin(kind)
 
 
 def _weights_file(path: str) -> Path:

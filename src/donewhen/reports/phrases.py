@@ -7,7 +7,7 @@ from collections import Counter
 from donewhen.learning.after.report_data import Baseline, LearningReport, QueueRow, Status
 from donewhen.learning.after.report_notes import SIGNIFICANT, beats
 from donewhen.learning.measuring import trial
-from donewhen.learning.measuring.metrics import Estimate, McNemar
+from donewhen.learning.measuring.metrics import Confusion, Estimate, McNemar
 from donewhen.learning.reflection import rejections, unlearnable
 from donewhen.learning.reflection.unlearnable import ReasonCode
 
@@ -76,6 +76,20 @@ def duration(seconds: float) -> str:
 
 def money(cost: float) -> str:
     return "0" if not cost else f"{cost:.4f}" if cost < 1 else f"{cost:.2f}"
+
+
+def plain_sentence(counts: Confusion) -> str:
+    """How good a judge is, in words that need no statistics; empty if nothing was measured."""
+    if not counts.tickets:
+        return ""
+    parts = [f"Right in {counts.right} of {counts.tickets}"]
+    if counts.fails:
+        parts.append(f"lets {counts.false_pass} of {counts.fails} bad ones through")
+    if counts.passes:
+        parts.append(f"stops {counts.false_fail} of {counts.passes} good ones")
+    if counts.invalid:
+        parts.append(f"leaves {counts.invalid} undecided")
+    return f"{'; '.join(parts)}."
 
 
 def headline(report: LearningReport) -> str:

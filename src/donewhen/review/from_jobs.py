@@ -9,14 +9,16 @@ import msgspec
 
 from donewhen.foundation.errors import DonewhenError
 from donewhen.foundation.plain_text import one_line
-from donewhen.jobs.board.survey import JobRecord, survey_jobs
+from donewhen.jobs.board.recorded_state import last_evaluation
+from donewhen.jobs.board.survey import JobRecord, Survey
 from donewhen.jobs.contract.agreement import approval_policy
 from donewhen.jobs.evidence.commands import evidence_store, newest_run
 from donewhen.jobs.evidence.conditions import evidence_inputs
 from donewhen.jobs.evidence.flaky_runs import flaky_text
 from donewhen.jobs.evidence.records import UnusableRecord, read_ticket
-from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirement_for
+from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirement_for, requirements_of
 from donewhen.jobs.gates.evidence_status import EvidenceStatus, evidence_statuses
+from donewhen.jobs.gates.sign_offs import sign_off_of
 from donewhen.jobs.gates.signs_for_person import decisions_on_signs, open_signs
 from donewhen.jobs.judge.job_ticket import job_artifacts, shown_texts
 from donewhen.jobs.judge.judge_evidence import checked_requirements, judge_question
@@ -24,7 +26,15 @@ from donewhen.jobs.judge.missions import find_mission
 from donewhen.jobs.judge.person_overrides import newest_override, subject_of
 from donewhen.jobs.ledger.approval import Policy
 from donewhen.jobs.ledger.entries import Entry
-from donewhen.jobs.ledger.entry_content import CommandRun, Decided, JudgeRun, Overridden, RecordedStatement, Unverified
+from donewhen.jobs.ledger.entry_content import (
+    CommandRun,
+    Decided,
+    Evaluated,
+    JudgeRun,
+    Overridden,
+    RecordedStatement,
+    Unverified,
+)
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
@@ -34,6 +44,7 @@ from donewhen.judging.mission import Mission
 from donewhen.judging.ticket import Ticket, ticket_of
 from donewhen.review.from_changes import change_items
 from donewhen.review.from_signs import sign_items
+from donewhen.review.from_waiting import is_ready_to_look_at, waiting_items
 from donewhen.review.items import KINDS, Kind, ReviewItem
 
 _OPEN = ("in_progress", "blocked")
@@ -48,10 +59,10 @@ class _JobContext(NamedTuple):
     entries: Sequence[Entry]
 
 
-def job_items(workspace: Workspace) -> Iterator[ReviewItem]:
-    """Yield every review item about jobs."""
+def job_items(workspace: Workspace, survey: Survey) -> Iterator[ReviewItem]:
+    """Yield every review item about the work on jobs."""
     policy = approval_policy(workspace)
-    for record in survey_jobs(workspace).jobs:
+    for record in survey.jobs:
         if record.recorded not in _OPEN and not (record.judged and record.recorded == "done"):
             continue
         try:
@@ -65,6 +76,8 @@ def _items_of(workspace: Workspace, record: JobRecord, policy: Policy) -> Iterat
     job = workspace.job_at(record.path)
     context = _JobContext(workspace, job, workspace.ledger.read(job.id).entries)
     if record.recorded in _OPEN:
+        yield from waiting_items(workspace, job, context.entries, policy)
+        yield from _to_look_at(context, policy)
         yield from change_items(workspace, job, context.entries, policy)
         yield from sign_items(workspace, job, context.entries, policy)
         yield from _flaky(context, policy)
@@ -75,7 +88,7 @@ def _items_of(workspace: Workspace, record: JobRecord, policy: Policy) -> Iterat
 
 def _unreadable(record: JobRecord, error: DonewhenError) -> ReviewItem:
     return ReviewItem(
-        kind="asked",
+        kind="unreadable",
         title=f"{record.id}  {one_line(record.title, 120)}",
         question=str(error),
         why="This job can't be read.",
@@ -117,8 +130,6 @@ def _open_items(context: _JobContext, record: JobRecord, history: History) -> It
     decision = "" if waiting is None else waiting.read_as(Decided).decision
     last = next((entry for entry in reversed(context.entries) if entry.type in _ENDING), None)
     unverified = last if last is not None and last.type == "unverified" else None
-    if waiting is not None and decision == "ask":
-        yield _question_item(context, waiting)
     if decision != "dispute" and unverified is None:
         if record.judged:
             yield from _undecided(context)
@@ -198,18 +209,28 @@ def _reviewable(status: EvidenceStatus) -> bool:
     return status.state != "passed" and status.requirement.check.kind != "manual"
 
 
-def _question_item(context: _JobContext, waiting: Entry) -> ReviewItem:
-    return ReviewItem(
-        kind="asked",
-        title=_title(context.job),
-        question=waiting.read_as(Decided).reason,
-        why="An agent asks this and waits for the answer.",
-        since=waiting.at,
-        evidence={},
-        job=context.job.id,
-        subject=waiting.hash,
-        next=f"donewhen start {context.job.id}",
-    )
+def _to_look_at(context: _JobContext, policy: Policy) -> Iterator[ReviewItem]:
+    """Yield the criteria that a person checks by hand, and those whose evidence is weaker than agreed, as soon as there
+    is something to look at."""
+    workspace, job, entries = context.workspace, context.job, context.entries
+    manual = [requirement for requirement in requirements_of(job) if requirement.check.kind == "manual"]
+    started = next((entry for entry in reversed(entries) if entry.type == "started"), None)
+    if started is None:
+        return
+    if manual and is_ready_to_look_at(workspace, job, entries):
+        for requirement in manual:
+            signed = sign_off_of(workspace, job, requirement, entries, policy)
+            if signed.state == "needs_human":
+                status = EvidenceStatus(requirement, "needs_human", signed.why, signed.entry)
+                why = one_line("; ".join(signed.why), 400).capitalize() + "."
+                yield _criterion_item(context, status, "sign_off", why, signed.entry or started)
+    last = last_evaluation(entries)
+    refused = last.content if last is not None else None
+    if isinstance(refused, Evaluated) and GateCode.EVIDENCE_WEAK in (refused.gates or {}).get("truth", ()):
+        for status in evidence_statuses(workspace, job):
+            if status.code == GateCode.EVIDENCE_WEAK:
+                why = one_line("; ".join(status.why), 800)
+                yield _criterion_item(context, status, "evidence_weak", why, status.entry or started)
 
 
 def _criterion_item(context: _JobContext, status: EvidenceStatus, kind: Kind, why: str, since: Entry) -> ReviewItem:
@@ -238,7 +259,7 @@ def _criterion_item(context: _JobContext, status: EvidenceStatus, kind: Kind, wh
     except DonewhenError as error:
         subject, evidence = "", {"what is missing": str(error)}
     explanation = why
-    if kind != "low_agreement" and statement is None:
+    if kind not in ("low_agreement", "sign_off", "evidence_weak") and statement is None:
         explanation += f" {requirement.name} {_STATES[status.state]}: {'; '.join(status.why)}"
     return ReviewItem(
         kind=kind,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from donewhen.foundation.errors import DonewhenError, UsageError
+from donewhen.jobs.board.survey import survey_jobs
 from donewhen.jobs.contract.mission_folders import mission_folders
 from donewhen.jobs.judge.missions import find_mission
 from donewhen.jobs.plan.workspace import Workspace
+from donewhen.review.from_agreements import agreement_items
 from donewhen.review.from_jobs import job_items
 from donewhen.review.from_missions import mission_items, second_opinions
 from donewhen.review.items import KINDS, ReviewItem
@@ -15,7 +17,8 @@ _ORDER = {kind: at for at, kind in enumerate(KINDS)}
 
 def review_queue(workspace: Workspace, *, by: str | None = None) -> tuple[ReviewItem, ...]:
     """Return the review items. With ``by``, include tickets on which that person can give a second opinion."""
-    items = list(job_items(workspace))
+    survey = survey_jobs(workspace)
+    items = [*job_items(workspace, survey), *agreement_items(workspace, survey)]
     for name in mission_folders(workspace.root, workspace.settings()):
         try:
             mission = find_mission(workspace, name)
@@ -39,7 +42,7 @@ def find_item(workspace: Workspace, name: str, *, by: str | None = None) -> Revi
 
 def _broken(name: str, error: DonewhenError) -> ReviewItem:
     return ReviewItem(
-        kind="asked",
+        kind="unreadable",
         title=f"The mission {name} can't be read",
         question=str(error),
         why="Its judge can't be used.",

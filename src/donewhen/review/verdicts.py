@@ -22,11 +22,12 @@ from donewhen.jobs.record.writing import writing
 from donewhen.judging.labels import JudgeStatement, add_label, label_for, read_label_log, ticket_hash, update_tickets
 from donewhen.judging.ticket import Ticket
 from donewhen.learning.running.pool_store import record_answer
+from donewhen.review.decisions import ABOUT_WAITING, decide_waiting
 from donewhen.review.from_changes import decide_changes
 from donewhen.review.from_jobs import judge_statement, kept_ticket
 from donewhen.review.from_missions import PERSON
 from donewhen.review.from_signs import decide_signs
-from donewhen.review.items import ReviewItem
+from donewhen.review.items import Choice, ReviewItem
 
 REVIEWED = "reviewed"
 Verdict: TypeAlias = Binary
@@ -43,11 +44,17 @@ class RecordedVerdict(NamedTuple):
 
 
 def record_verdict(
-    workspace: Workspace, item: ReviewItem, verdict: Verdict, approval: Approval, reason: str = ""
+    workspace: Workspace, item: ReviewItem, choice: Choice, approval: Approval, reason: str = ""
 ) -> RecordedVerdict:
-    """Record a verdict and apply it. An agent's verdict is recorded as such and has no effect."""
-    if verdict not in item.settles:
-        raise UsageError(f"This item can't be settled with the verdict {verdict!r}.", next_step=item.next or None)
+    """Record an answer and apply it. An agent's answer is recorded as such and has no effect."""
+    if choice not in item.settles:
+        raise UsageError(f"This item can't be settled with the answer {choice!r}.", next_step=item.next or None)
+    if item.kind in ABOUT_WAITING:
+        done = decide_waiting(workspace, item, choice, approval, reason)
+        effect = done.effect if done.counts else "it is recorded, but does not count."
+        about = f" {item.criterion}" if item.criterion else ""
+        return RecordedVerdict(done.entry, done.counts, None, f"{item.job}{about}: {effect}")
+    verdict: Verdict = "pass" if choice == "pass" else "fail"
     if item.about_changes and item.job is not None:
         return _record_on_changes(workspace, item, item.job, verdict, approval, reason)
     if item.mission is not None:

@@ -35,13 +35,14 @@ def apply(proposal: Proposal, environ: Mapping[str, str]) -> Workspace | None:
             target.script("project", root, environ),
         )
     ]
-    paths = [*(change.path for change in proposal.files), *hook_files, record_path(root)]
+    texts = (*proposal.files, *proposal.rules)
+    paths = [*(change.path for change in texts), *hook_files, record_path(root)]
     with locked_folder(root), _restored_on_error(root, paths) as new_folders:
         prepare_state_folder(root)
         record = merged(before, SetupRecord(tuple(_texts(proposal.files, root)), tuple(new_folders)))
         # Before the files: whoever is killed in between can still take them back.
         write_atomically(record_path(root), encode_record(record))
-        for change in proposal.files:
+        for change in texts:
             change.path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(change.path, change.after or b"", mode=_mode(change.path))
         workspace = create_project(root, proposal.choice.title) if proposal.creates_project else None

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from donewhen.adapters.agent_rules import write_agent_rules
 from donewhen.adapters.hook_files import FileChange, install_with_script
 from donewhen.adapters.hook_targets import HOOK_TARGETS, HookTarget
 from donewhen.config import CONFIG_FILE, PROJECT_FILE
@@ -43,6 +44,8 @@ class Proposal:
     """Files in which a text is added at the end, or which are created."""
     hooks: tuple[tuple[HookTarget, tuple[FileChange, FileChange]], ...]
     creates_project: bool
+    rules: tuple[FileChange, ...] = ()
+    """The files with rules for agents, which are about jobs."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -53,7 +56,7 @@ class Proposal:
     @property
     def changes(self) -> Iterator[FileChange]:
         """All changes of files that change something."""
-        for change in (*self.files, *(change for _, pair in self.hooks for change in pair)):
+        for change in (*self.files, *self.rules, *(change for _, pair in self.hooks for change in pair)):
             if not change.nothing:
                 yield change
 
@@ -74,6 +77,7 @@ def propose(here: Surroundings, choice: Choice, environ: Mapping[str, str]) -> P
         tuple(file for file in files if not file.nothing),
         hooks,
         creates_project=choice.jobs and not _has_project(here.root),
+        rules=tuple(_rules(here.root, choice)),
         notes=(*notes, *_notes(here)),
     )
 
@@ -85,6 +89,12 @@ def diff_of(change: FileChange, root: Path) -> list[str]:
     )
     name = change.path.relative_to(root).as_posix() if change.path.is_relative_to(root) else str(change.path)
     return list(difflib.unified_diff(before, after, "before" if change.before else "/dev/null", name, lineterm=""))
+
+
+def _rules(root: Path, choice: Choice) -> Iterator[FileChange]:
+    if choice.jobs:
+        changes = write_agent_rules(root, for_claude="claude" in choice.runtimes, dry_run=True)
+        yield from (change for change in changes if not change.nothing)
 
 
 def _targets(names: Sequence[str]) -> Iterator[HookTarget]:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from donewhen.adapters.agent_rules import remove_agent_rules
 from donewhen.adapters.hook_files import BACKUP_SUFFIX, installed_hooks, uninstall_with_script
 from donewhen.adapters.hook_targets import HOOK_TARGETS
 from donewhen.config import CONFIG_FILE, PROJECT_FILE
@@ -41,6 +42,7 @@ def remove_setup(root: Path, environ: Mapping[str, str], *, purge: bool, dry_run
     ``purge`` also removes jobs, the ledger and the evidence.
     """
     removal = Removal()
+    _remove_rules(root, removal, dry_run)
     with locked_folder(root):
         record = read_record(root) or SetupRecord()
         _remove_hooks(root, environ, removal, dry_run)
@@ -54,6 +56,19 @@ def remove_setup(root: Path, environ: Mapping[str, str], *, purge: bool, dry_run
                     with suppress(OSError):
                         (root / name).rmdir()
     return removal
+
+
+def _remove_rules(root: Path, removal: Removal, dry_run: bool) -> None:
+    try:
+        changes = remove_agent_rules(root, dry_run=dry_run)
+    except ConfigError as error:
+        removal.kept.append((error.where or str(root), error.message))
+        return
+    removal.removed += [
+        f"{_name(change.path, root)}{'' if change.after is None else ' (the rules for agents)'}"
+        for change in changes
+        if not change.nothing
+    ]
 
 
 def _remove_hooks(root: Path, environ: Mapping[str, str], removal: Removal, dry_run: bool) -> None:

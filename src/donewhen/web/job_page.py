@@ -139,7 +139,7 @@ def _contract(proposal: AgreementProposal) -> ContractView:
         proposal.chain,
         agreement.state,
         seal.entry.at if seal else "",
-        f"{seal.entry.by.name} ({seal.entry.by.kind})" if seal else "",
+        f"{seal.entry.who} ({seal.entry.by.kind})" if seal else "",
         tuple(Difference(change, proposal.place(change)) for change in agreement.changes),
         tuple((problem.message, problem.where) for problem in proposal.problems),
     )

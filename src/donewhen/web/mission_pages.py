@@ -16,7 +16,7 @@ from donewhen.learning.after.report_data import LearningReport, read_report
 from donewhen.learning.running.run_folders import run_folders
 from donewhen.reports.judge_plots import drift_plot
 from donewhen.reports.learning_page import learning_sections
-from donewhen.reports.phrases import STATUS, headline, share
+from donewhen.reports.phrases import STATUS, headline, plain_sentence, share
 from donewhen.review.judge_drift import judge_drift
 from donewhen.review.people_agreement import people_agreement
 from donewhen.web.page_request import PageRequest
@@ -62,7 +62,12 @@ def read_mission_to_show(folder: Path) -> Mission:
 def missions_page(request: PageRequest) -> PageContent:
     """Return the list of missions."""
     rows = [_row(request, name, folder) for name, folder in request.place.missions().items()]
-    return PageContent("missions.html", "Missions", {"rows": rows, "share": share, "status": STATUS}, room="missions")
+    return PageContent(
+        "missions.html",
+        "Missions",
+        {"rows": rows, "share": share, "status": STATUS, "plain": plain_sentence},
+        room="missions",
+    )
 
 
 def mission_page(request: PageRequest) -> PageContent:
@@ -83,6 +88,7 @@ def mission_page(request: PageRequest) -> PageContent:
         "status": STATUS,
         "share": share,
         "report": newest,
+        "plain": plain_sentence(newest.now.confusion) if newest else "",
         "headline": headline(newest) if newest else "",
         "sections": markup(learning_sections(newest)) if newest else "",
         "steps": _steps(mission) if guidance is not None else (),

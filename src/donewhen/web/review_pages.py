@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError, UsageError
-from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.ledger.approval import Approval, approval_in_person
 from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.lifecycle.answering import LONGEST_ANSWER
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.review.items import KINDS, VERDICTS, ReviewItem
 from donewhen.review.people_agreement import PeoplePair, people_agreement
 from donewhen.review.queue import review_queue
-from donewhen.review.verdicts import Verdict, record_verdict, write_missing_labels
+from donewhen.review.verdicts import record_verdict, write_missing_labels
 from donewhen.web.evidence import cut_middle
 from donewhen.web.mission_pages import read_mission_to_show
 from donewhen.web.page_request import PageRequest
@@ -23,7 +24,6 @@ from donewhen.web.project_folder import PageNotFoundError
 from donewhen.web.rendering import PageContent
 
 _ON_A_PAGE = 30
-_LONGEST_REASON = 2000
 _HEAD, _TAIL = 12_000, 8_000
 
 
@@ -49,7 +49,7 @@ def queue_page(request: PageRequest) -> PageContent:
     shown = chosen[(page - 1) * _ON_A_PAGE : page * _ON_A_PAGE]
     values: dict[str, Any] = {
         "waiting": [waiting_item(item) for item in shown],
-        "answers": tuple(dict.fromkeys(answer for item in shown for answer in item.answers)) or VERDICTS,
+        "answers": _keys(shown),
         "total": len(items),
         "found": len(chosen),
         "counts": Counter(item.kind for item in items),
@@ -59,6 +59,14 @@ def queue_page(request: PageRequest) -> PageContent:
         "pages": pages,
     }
     return PageContent("review.html", "Review", values, room="review")
+
+
+def _keys(items: Sequence[ReviewItem]) -> dict[str, str]:
+    """The keys of the answers to these items, with what they do."""
+    words: dict[str, dict[str, None]] = {}
+    for answer in [answer for item in items for answer in item.answers] or VERDICTS:
+        words.setdefault(answer.key, {})[answer.word.replace("-", " ")] = None
+    return {key: " or ".join(meanings) for key, meanings in words.items()}
 
 
 def item_page(request: PageRequest) -> PageContent:
@@ -80,26 +88,47 @@ def waiting_item(item: ReviewItem) -> WaitingItem:
 
 
 def submit_verdict(workspace: Workspace, name: str, fields: Mapping[str, str], by: Actor) -> str:
-    """Record a person's verdict if the item is unchanged since it was displayed; return a one-sentence result."""
+    """Record a person's answer if the item is unchanged since it was displayed; return a one-sentence result.
+
+    If it can't be recorded, the error repeats what the person wrote, so that it is not lost with the page.
+    """
     write_missing_labels(workspace)
+    words = " ".join(fields.get("reason", "").split())
+    yours = f" You wrote: {words}" if words else ""
     try:
         item = _item(workspace, name, by)
     except PageNotFoundError as error:
         raise PageNotFoundError(
-            "This item no longer needs a review, or it changed after the page was loaded. The answer was not recorded.",
+            "This item no longer needs a review, or it changed after the page was loaded. The answer was not recorded."
+            + yours,
             next_step="Go back to the queue and review it again.",
         ) from error
-    verdict = _verdict(fields.get("verdict", ""))
-    if verdict not in item.settles:
-        raise UsageError(f"{verdict!r} is not a possible verdict for this item.", next_step="Reload the page.")
+    word = fields.get("verdict", "")
+    answer = next((answer for answer in item.answers if answer.verdict == word), None)
+    if answer is None:
+        raise UsageError(f"{word!r} is not a possible answer to this item.{yours}", next_step="Reload the page.")
+    if answer.needs_words and not words:
+        raise UsageError("The answer is empty, so nothing was recorded.", next_step="Go back and write one.")
+    if len(words) > LONGEST_ANSWER:
+        raise UsageError(
+            f"This is longer than {LONGEST_ANSWER} characters, so nothing was recorded.{yours}",
+            next_step="Write what is longer into a file, and name the file.",
+        )
     if fields.get("seen") != _content_hash(item):
         raise UsageError(
-            "The item changed after the page was loaded, so nothing was recorded.",
+            f"The item changed after the page was loaded, so nothing was recorded.{yours}",
             next_step="Reload the page and review it again.",
         )
-    reason = " ".join(fields.get("reason", "").split())[:_LONGEST_REASON]
-    settled = record_verdict(workspace, item, verdict, Approval(by), reason)
-    return settled.told
+    try:
+        return record_verdict(workspace, item, answer.verdict, _approval(workspace, by), words).told
+    except UsageError as error:
+        raise UsageError(f"{error.message}{yours}", where=error.where, next_step=error.next_step) from error
+
+
+def _approval(workspace: Workspace, by: Actor) -> Approval:
+    """A reviewer's approval; for the account that runs the server with the name that git has for it."""
+    own = approval_in_person(workspace.root)
+    return own if own.by == by else Approval(by)
 
 
 def _item(workspace: Workspace, name: str, by: Actor | None) -> ReviewItem:
@@ -110,14 +139,6 @@ def _item(workspace: Workspace, name: str, by: Actor | None) -> ReviewItem:
             "This item no longer needs a review, or does not exist.", next_step="Go back to the queue."
         )
     return match
-
-
-def _verdict(word: str) -> Verdict:
-    if word == "pass":
-        return "pass"
-    if word == "fail":
-        return "fail"
-    raise UsageError(f"{word!r} is not a verdict.", next_step="A verdict is pass or fail.")
 
 
 def _content_hash(item: ReviewItem) -> str:

@@ -119,9 +119,7 @@ def recorded_gates(entry: Entry) -> dict[str, list[str]] | None:
 
 def event_of(chain: str, entry: Entry) -> EventRow:
     """Return a ledger entry as a row of the event list."""
-    return EventRow(
-        _line(entry.at), chain, entry.seq, entry.type, _line(entry.by.name), entry.by.kind, entry_text(entry)
-    )
+    return EventRow(_line(entry.at), chain, entry.seq, entry.type, _line(entry.who), entry.by.kind, entry_text(entry))
 
 
 def _gate_rows(evaluated: Entry, entries: Sequence[Entry]) -> Iterator[GateRow]:

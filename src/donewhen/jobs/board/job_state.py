@@ -47,8 +47,8 @@ STATES: dict[StateWord, str] = {
     "waiting": "A job that this one depends on is not done.",
     "ready": "The job is agreed and can start.",
     "no_longer_done": "The job was done, but its completion is no longer valid.",
-    "needs_person": "Only a person's decision is missing: on a judge's verdict, on changes outside the work area, "
-    "on lines of the work, or on evidence that is weaker than agreed.",
+    "needs_person": "Only a person's decision is missing: on a criterion that people check, on a judge's verdict, on "
+    "changes outside the work area, on lines of the work, or on evidence that is weaker than agreed.",
     "completable": "All gates are open.",
     "in_progress": "The job was started, and something is missing, or nothing was evaluated since.",
 }
@@ -203,7 +203,8 @@ def own_state(job: str, known: KnownState, limit: int, agreement: AgreementState
         return JobState("out_of_budget", GateCode.BUDGET_EXCEEDED, step)
     if known.pause or known.status == "blocked":
         word = _PAUSES.get(known.pause, "blocked")
-        return JobState(word, None, "donewhen review" if word == "disputed" else _start_step(job, known, limit))
+        for_person = word in ("asked", "disputed")
+        return JobState(word, None, "donewhen review" if for_person else _start_step(job, known, limit))
     if known.status == "planned":
         return JobState("ready", None if known.started else GateCode.NOT_STARTED, _start_step(job, known, limit))
     return _state_of_work(job, known)

@@ -18,7 +18,7 @@ from donewhen.jobs.record.history import history_of
 from donewhen.jobs.record.parents import mark_parents_in_progress
 from donewhen.jobs.record.writing import operation, writing
 
-DecisionKind = Literal["raise_budget", "rescope", "split", "stakes", "target", "cancel", "sign_off"]
+DecisionKind = Literal["raise_budget", "rescope", "split", "stakes", "target", "cancel", "sign_off", "refuse_sign_off"]
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,20 @@ def _decide(workspace: Workspace, job: Job, decision: Decision, approval: Approv
         effects: dict[str, Value] = {"status": "cancelled"} if decision.kind == "cancel" else {}
         if decision.kind == "rescope" and job.status == "cancelled":
             effects = {"status": "planned"}
+        before = history_of(job.id, chain.entries, policy)
+        if terms and before.auto_blocked and before.status == "blocked" and before.waiting is None:
+            # The agent goes on; for another scope, the plan has to be edited first.
+            effects = {"status": "in_progress"}
         changed = {**terms, **effects} if approval.counts(policy) else {}
         writes = {**changed, "updated_at": workspace.now()} if approval.counts(policy) else {}
-        before = history_of(job.id, chain.entries, policy)
         entry = plan.append("decided", data, approval, writes)
     counts = is_approval(entry, job.id, policy)
-    if counts and effects and (before.completed is not None or before.status == "cancelled"):
+    if (
+        counts
+        and decision.kind in ("cancel", "rescope")
+        and effects
+        and (before.completed is not None or before.status == "cancelled")
+    ):
         mark_parents_in_progress(workspace, job, policy, approval.by, begin=False)
     return DecisionRecord(entry, counts, changed)
 

@@ -35,13 +35,14 @@ from donewhen.jobs.evidence.records import FileHashes, UnusableRecord, read_comm
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirement_for, requirements_of
 from donewhen.jobs.evidence.room_session import RoomSession, room_session
 from donewhen.jobs.gates.changes_for_person import open_files, refusal_of
+from donewhen.jobs.gates.sign_offs import manual_requirement, sign_off_of
 from donewhen.jobs.gates.signs_for_person import decisions_on_signs, open_signs, refusal_of_signs, signs_text
 from donewhen.jobs.gates.strength import Strength
 from donewhen.jobs.gates.weighing import weighed
 from donewhen.jobs.judge.person_overrides import has_override, newest_override, subject_of
-from donewhen.jobs.ledger.approval import Approval, Policy, is_approval
+from donewhen.jobs.ledger.approval import Approval, Policy
 from donewhen.jobs.ledger.entries import Actor, Entry
-from donewhen.jobs.ledger.entry_content import CommandRun, Decided, FileCheck, JudgeRun, Overridden, SignedOff
+from donewhen.jobs.ledger.entry_content import CommandRun, Decided, FileCheck, JudgeRun, Overridden
 from donewhen.jobs.ledger.evidence_levels import NeededLevel
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.gate_results import GateCode
@@ -236,17 +237,6 @@ def requirement_to_sign_off(workspace: Workspace, job: Job, criterion: str) -> R
     return manual_requirement(job, criterion)
 
 
-def manual_requirement(job: Job, criterion: str) -> Requirement:
-    """Return the requirement of a manual criterion; raise UsageError if it is checked in another way."""
-    requirement = requirement_for(job, criterion)
-    if requirement.check.kind != "manual":
-        raise UsageError(
-            f"{criterion} can't be signed off: it is decided by its own check ({requirement.evidence}).",
-            next_step=f"donewhen run {job.id}",
-        )
-    return requirement
-
-
 def _run_check(workspace: Workspace, job: Job, requirement: Requirement, by: Actor, again: bool) -> EvidenceRun:
     criterion = None if requirement.name == VERIFICATION else requirement.name
     if requirement.check.kind == "file":
@@ -360,7 +350,7 @@ def _environment_problems(workspace: Workspace, job: Job, run: CommandRun) -> tu
 
 def _refusal_text(refusal: Entry, what: str = "changes") -> str:
     reason = refusal.read_as(Decided).reason
-    return f"{refusal.by.name} ({refusal.by.kind}) refused these {what}{f': {reason}' if reason else ''}"
+    return f"{refusal.who} ({refusal.by.kind}) refused these {what}{f': {reason}' if reason else ''}"
 
 
 def _file_status(workspace: Workspace, job: Job, requirement: Requirement, entry: Entry | None) -> EvidenceStatus:
@@ -375,22 +365,8 @@ def _file_status(workspace: Workspace, job: Job, requirement: Requirement, entry
 def _sign_off_status(
     workspace: Workspace, job: Job, requirement: Requirement, entries: Sequence[Entry], policy: Policy
 ) -> EvidenceStatus:
-    sign_offs = [entry for entry in reversed(entries) if is_sign_off(entry, requirement.text)]
-    if not sign_offs:
-        return EvidenceStatus(requirement, "missing", ("it was never signed off",))
-    # A sign-off that does not count does not replace an earlier valid one.
-    entry = next((entry for entry in sign_offs if is_approval(entry, job.id, policy)), sign_offs[0])
-    if not is_approval(entry, job.id, policy):
-        return EvidenceStatus(
-            requirement, "asserted", (f"signed off by {entry.by.name} ({entry.by.kind}), which does not count",), entry
-        )
-    try:
-        now = result_manifest(workspace, job).hash
-    except DonewhenError as error:
-        return EvidenceStatus(requirement, "stale", (str(error),), entry)
-    if entry.read_as(SignedOff).value.subject != now:
-        return EvidenceStatus(requirement, "stale", ("the outputs changed since it was signed off",), entry)
-    return EvidenceStatus(requirement, "passed", (), entry)
+    signed = sign_off_of(workspace, job, requirement, entries, policy)
+    return EvidenceStatus(requirement, signed.state, signed.why, signed.entry)
 
 
 def _apply_override(
@@ -415,7 +391,7 @@ def _apply_override(
 def _override_status(requirement: Requirement, entry: Entry) -> EvidenceStatus:
     override = entry.read_as(Overridden)
     reason = f": {override.reason}" if override.reason else ""
-    message = f"{entry.by.name} ({entry.by.kind}) says {override.verdict}{reason}"
+    message = f"{entry.who} ({entry.by.kind}) says {override.verdict}{reason}"
     return EvidenceStatus(requirement, "passed" if override.verdict == "pass" else "failed", (message,), entry)
 
 
@@ -499,11 +475,6 @@ _CHANGED = {
     "guidance": "the judge's guidance changed",
     "judge": "the judge itself changed",
 }
-
-
-def is_sign_off(entry: Entry, text: str) -> bool:
-    """Whether an entry is a sign-off of the criterion with this text."""
-    return isinstance(entry.content, SignedOff) and entry.content.value.text == text
 
 
 def _failed(requirement: Requirement, entry: Entry, run: CommandRun | FileCheck) -> EvidenceStatus:

@@ -23,6 +23,7 @@ from donewhen.jobs.ledger.gate_results import GateCode, GateReason, GateResult
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.history import History
+from donewhen.jobs.record.words_of_people import words_of_people
 
 Rest = Literal["done", "cancelled", "out_of_budget", "set_aside", "needs_person"]
 
@@ -107,7 +108,15 @@ class JobView:
             return "out_of_budget"
         if history.waiting is not None:
             return "set_aside"
-        return "needs_person" if self.evaluation.waits_for_person else None
+        # An answer is for the agent: it has to go on, or to say why it can't.
+        return "needs_person" if self.evaluation.waits_for_person and history.answer is None else None
+
+    @property
+    def words_of_people(self) -> tuple[str, ...]:
+        """What people have said about the job since it was last completed, oldest first."""
+        seal = self.facts.project_agreement.seal
+        policy = Policy.of(seal.terms if seal else None)
+        return tuple(said.text for said in words_of_people(self.job.id, self.entries, policy))
 
 
 def view_job(workspace: Workspace, job: Job, found: ViewFact | None = None) -> JobView:

@@ -85,6 +85,11 @@ def score_of(facts: Facts) -> Score:
     return Score(max(0, points - sum(penalty.points for penalty in penalties)), components, penalties)
 
 
+def score_words(total: int, target: int) -> str:
+    """A score and what is asked for, in the words that everything shows."""
+    return f"{total}, needs {target}"
+
+
 def stalled_tries(scores: tuple[int, ...]) -> int:
     """Count the attempts since the best one: none of them scored higher."""
     return len(scores) - 1 - scores.index(max(scores)) if scores else 0

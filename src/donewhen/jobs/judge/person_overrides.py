@@ -122,8 +122,8 @@ def _override(
             **(about or {}),
         }
         counts = approval.counts(policy)
-        # Resume a job that waits for a person, or whose dispute has no other open criterion.
-        answered = history.waiting is not None and history.unanswered <= {criterion}
+        # Resume a job whose dispute has no other open criterion. A question waits for its own answer.
+        answered = bool(history.unanswered) and history.unanswered <= {criterion}
         resumed: dict[str, Value] = {"status": "in_progress", "updated_at": workspace.now()}
         # A person's rejection reopens a completed job.
         reopened = counts and verdict == "fail" and history.completed is not None

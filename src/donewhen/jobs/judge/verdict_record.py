@@ -20,17 +20,18 @@ def verdict_data(
 ) -> dict[str, Any]:
     """Return the ledger data of a verdict. ``unseen`` names more that the judge has not seen.
 
-    A person decides if too few votes agree, the judge is not competent, it can't read a rule that might change its
-    verdict, it passes work that it has not fully seen, or it judges differently what a person reads.
+    A person decides if too few votes agree, the judge is not competent, only its default says pass, it can't read a
+    rule that might change its verdict, it passes work that it has not fully seen, or it judges differently what a
+    person reads.
     """
     verdict = readings.verdict
-    from donewhen.judging.competence import reason_not_competent
+    from donewhen.judging.competence import reason_for_default, reason_not_competent
 
     doubt = None
     if verdict.verdict == "pass":
         parts = (*outputs_not_shown(ticket.evidence), *((unseen,) if unseen else ()))
         omission = f"the judge did not see all of {one_line(', '.join(parts), 300)}" if parts else None
-        doubt = reason_not_competent(mission, guidance) or omission
+        doubt = reason_not_competent(mission, guidance) or omission or reason_for_default(guidance, ticket.evidence)
     if verdict.unread_rules:
         doubt = f"the judge can't read {', '.join(verdict.unread_rules)}, which might change its verdict"
     doubt = readings.difference or doubt

@@ -16,11 +16,13 @@ from typing import Any, NamedTuple
 from donewhen.config.agent_runtimes import AGENT_PROGRAMS, AGENT_VARIABLES
 from donewhen.foundation.caller_variables import CALLER_VARIABLES
 from donewhen.foundation.canonical import digest_of
+from donewhen.foundation.plain_text import one_line
 from donewhen.jobs.ledger.entries import Actor, Entry
 from donewhen.jobs.ledger.terms_content import ProjectTerms, Terms
 
 _CI_VARIABLES = ("GITHUB_ACTIONS", "GITLAB_CI", "BUILDKITE", "CIRCLECI", "JENKINS_URL", "TF_BUILD", "TEAMCITY_VERSION")
 _MAX_ANCESTORS = 64
+_LONGEST_NAME = 60
 
 
 class Policy(NamedTuple):
@@ -53,6 +55,8 @@ class Approval(NamedTuple):
     sign: Callable[[bytes], str] | None = None
     why: str = ""
     """Why a key that was given does not prove a person; recorded with the entry."""
+    named: str = ""
+    """What git calls the person. It is recorded to be shown, and proves nothing: ``by`` is who they are."""
 
     def counts(self, policy: Policy) -> bool:
         """Whether the approval takes effect; otherwise it is only recorded."""
@@ -117,6 +121,15 @@ def is_at_terminal() -> bool:
 def person_at_terminal() -> Actor:
     """The current user, as a person."""
     return Actor(_account_name(), "person")
+
+
+def approval_in_person(folder: Path | None = None) -> Approval:
+    """The approval of the current user, with the name that git has for them in ``folder``."""
+    from donewhen.foundation.git import git
+
+    name = git(folder or Path.cwd(), "config", "user.name")
+    named = "" if name is None else one_line(name.decode("utf-8", "replace"), _LONGEST_NAME)
+    return Approval(person_at_terminal(), named=named)
 
 
 def unproved_actor() -> Actor:

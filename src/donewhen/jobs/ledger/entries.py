@@ -82,6 +82,11 @@ class Entry:
     def __post_init__(self) -> None:
         object.__setattr__(self, "content", decode_content(self.type, self.data))
 
+    @property
+    def who(self) -> str:
+        """The name to show."""
+        return self.content.named or self.by.name
+
     def line(self) -> bytes:
         """The entry as it is written in the file."""
         return canonical_json({**unhashed_fields(self), "hash": self.hash}) + b"\n"

@@ -35,6 +35,8 @@ class EntryContent(msgspec.Struct, frozen=True, kw_only=True):
     writes: dict[str, tuple[Any, Any]] = {}
     """The fields of the plan that were written, each with its value before and after."""
     signature: Signature | None = None
+    named: str = ""
+    """What git calls the person who approved, to be shown. Only ``by`` of the entry says who it was."""
     unproved: str = ""
     """Why the key with which this was to be approved does not prove a person."""
 
@@ -415,6 +417,25 @@ class SignedOff(Decided, frozen=True, kw_only=True):
     value: SignedCriterion = SignedCriterion()
 
 
+class SignOffRefused(Decided, frozen=True, kw_only=True):
+    """A person looked at a criterion that is checked by hand, and it is not met."""
+
+    value: SignedCriterion = SignedCriterion()
+
+
+class AnsweredEntry(msgspec.Struct, frozen=True):
+    """What an answer is about: the hash of the entry that set the job aside, and its text."""
+
+    entry: str = ""
+    asked: str = ""
+
+
+class Answered(Decided, frozen=True, kw_only=True):
+    """A person answered a question, or said how to go on with a blocked job; ``reason`` has their words."""
+
+    value: AnsweredEntry = AnsweredEntry()
+
+
 class DisputedCriteria(msgspec.Struct, frozen=True):
     """The criteria of a dispute."""
 
@@ -596,6 +617,8 @@ _DECISIONS: Mapping[object, type[Decided]] = {
     **dict.fromkeys((None, "block", "ask", "rescope", "split", "cancel"), Decided),
     **dict.fromkeys(("raise_budget", "stakes", "target"), TermsDecided),
     "sign_off": SignedOff,
+    "refuse_sign_off": SignOffRefused,
+    "answer": Answered,
     "dispute": Disputed,
     "accept_changes": ChangesAccepted,
     "refuse_changes": ChangesRefused,

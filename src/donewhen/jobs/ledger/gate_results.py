@@ -135,7 +135,7 @@ GATE_REASONS: dict[GateCode, Reason] = {
     ),
     GateCode.CRITERION_NOT_SHOWN: Reason(
         "There is no evidence that a criterion is met.",
-        "Run the checks: donewhen run JOB. For manual criteria: donewhen sign-off JOB --criterion ID",
+        "Run the checks: donewhen run JOB",
     ),
     GateCode.CRITERIA_ABSENT: Reason(
         "There are no acceptance criteria, or only placeholders. Zero checks is never a pass.",
@@ -168,9 +168,9 @@ GATE_REASONS: dict[GateCode, Reason] = {
         "Update donewhen. Don't restore or edit the file.",
     ),
     GateCode.NEEDS_HUMAN: Reason(
-        "A judge can't decide a criterion: its votes disagree, it did not see all of the work, it reads the text "
-        "differently from a person, or the work may not be sent to its model. So a person has to decide. The agent may "
-        "stop until then.",
+        "A person checks a criterion, or a judge can't decide it: its votes disagree, only its default says pass, it "
+        "did not see all of the work, it reads the text differently from a person, or the work may not be sent to its "
+        "model. So a person has to decide. The agent may stop until then.",
         "Have a person review it: donewhen review",
     ),
     GateCode.OUTSIDE_WORK_AREA: Reason(

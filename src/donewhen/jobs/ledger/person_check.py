@@ -14,10 +14,10 @@ from pathlib import Path
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.ledger.approval import (
     Approval,
+    approval_in_person,
     detected_agent,
     is_at_terminal,
     is_ci,
-    person_at_terminal,
     unproved_actor,
 )
 from donewhen.jobs.ledger.entries import Actor
@@ -57,7 +57,7 @@ def approve_in_person(ask: Callable[[str], str], on_agent: Callable[[str], None]
         on_agent(reason)
         return Approval(unproved_actor())
     word = f"{secrets.choice(_WORDS)}-{secrets.choice(_WORDS)}"
-    return Approval(person_at_terminal()) if ask(word).strip() == word else None
+    return approval_in_person() if ask(word).strip() == word else None
 
 
 def approve_as_ci() -> Approval:

@@ -69,7 +69,7 @@ def start_job(
     agent_session: str = "",
     on_progress: Callable[[Requirement], None] = lambda _: None,
 ) -> StartResult:
-    """Start a job, or start it again, which counts as an iteration.
+    """Start a job, or start it again, which counts as an iteration unless a person's answer made it possible.
 
     Records who works on it; ``agent_session`` is the id of the agent's session, if it is known.
 
@@ -124,7 +124,7 @@ def _start_job(
         writes: dict[str, Value] = {"status": "in_progress", "updated_at": now, "completed_at": ""}
         if facts.history.started is None:
             writes["started_at"] = now
-        else:
+        elif facts.history.answer is None:
             writes["iteration"] = facts.history.iteration + 1
             writes |= rework_fields(plan.entries, _REASON_OF_RESTART)
         data: dict[str, Any] = {
@@ -157,11 +157,11 @@ def _closed_gate(facts: Facts) -> GateResult | None:
 
 
 def _restart_gate(facts: Facts) -> GateResult:
-    """Closed if starting again, which counts as an iteration, would exceed the budget."""
+    """Closed if starting again, which counts as an iteration except after an answer, would exceed the budget."""
     job, history = facts.job, facts.history
     following = history.iteration + 1
     unblocked = history.auto_blocked and history.decided_since_block
-    if history.started is None or following <= job.max_iterations or unblocked:
+    if history.started is None or following <= job.max_iterations or unblocked or history.answer is not None:
         return GateResult("budget", ())
     message = f"Starting {job.id} again would be iteration {following}; the limit is {job.max_iterations}."
     step = f'donewhen decide {job.id} --raise-budget {following} --reason "…"'

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from donewhen.jobs.ledger.approval import Policy, is_approval
 from donewhen.jobs.ledger.entries import Entry
 from donewhen.jobs.ledger.entry_content import (
+    Answered,
     Completed,
     Decided,
     Disputed,
@@ -24,6 +25,8 @@ from donewhen.jobs.record.entry_memo import EntryMemo
 from donewhen.jobs.record.projection import adopted_fields
 
 _SETTING_ASIDE = frozenset({"block", "ask", "dispute"})
+_ENDING_REST = frozenset({"answer", "rescope", "split", "cancel"})
+"""Decisions after which nothing that was asked before waits any more. Others are about the work, or its limits."""
 _ABOUT_OTHER_JOBS = frozenset(
     {
         GateCode.DEPENDENCY_OPEN,
@@ -54,6 +57,9 @@ class History(NamedTuple):
     """The entry that set the job aside (blocked, question or dispute), if nothing has happened since."""
     unanswered: frozenset[str] = frozenset()
     """In a dispute: the criteria on which no person has decided yet."""
+    answer: Entry | None = None
+    """A person's answer to what had set the job aside, or their decision about a spent budget, if nothing was started,
+    tried or asked since: the agent has to read it, and starting again costs no iteration."""
 
     @property
     def done(self) -> bool:
@@ -78,21 +84,30 @@ def _fold(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
     scores: list[int] = []
     waiting: Entry | None = None
     unanswered: frozenset[str] = frozenset()
+    answer: Entry | None = None
     for entry in entries:
         content = entry.content
         if content.writes:
             status = _value_after(content, "status", status)
             iteration = _value_after(content, "iteration", iteration)
         elif entry.type == "ran":
-            # By far the most frequent entry; without writes it changes nothing else.
-            waiting, unanswered = None, frozenset()
+            # By far the most frequent entry; without writes it changes nothing else. What was asked is still open.
             continue
-        if isinstance(content, Started | Ran | Refused | Completed | Decided):
-            waiting = entry if isinstance(content, Decided) and content.decision in _SETTING_ASIDE else None
+        if isinstance(content, Started | Refused | Completed):
+            waiting, unanswered, answer = None, frozenset(), None
+        elif isinstance(content, Decided) and content.decision in _SETTING_ASIDE:
+            waiting, answer = entry, None
             unanswered = frozenset(content.value.criteria) if isinstance(content, Disputed) else frozenset()
+        elif isinstance(content, Decided) and is_approval(entry, chain, policy):
+            if content.decision in _ENDING_REST:
+                waiting, unanswered, answer = None, frozenset(), None
+            if isinstance(content, Answered) or (blocked and content.decision in _UNBLOCKING):
+                answer = entry
         elif isinstance(content, Overridden) and waiting is not None and is_approval(entry, chain, policy):
+            disputed = bool(unanswered)
             unanswered -= {content.criterion}
-            waiting = waiting if unanswered else None
+            if disputed and not unanswered:
+                waiting, answer = None, entry
         match content:
             case Started():
                 started, completed = entry, None
@@ -111,7 +126,7 @@ def _fold(chain: str, entries: Sequence[Entry], policy: Policy) -> History:
             scores.append(content.score)
         if status != "done":
             completed = None
-    return History(status, iteration, started, completed, decided, blocked, tuple(scores), waiting, unanswered)
+    return History(status, iteration, started, completed, decided, blocked, tuple(scores), waiting, unanswered, answer)
 
 
 def failed_again(entries: Sequence[Entry], completed: Entry) -> tuple[Entry, ...]:

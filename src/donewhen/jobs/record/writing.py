@@ -36,7 +36,7 @@ from donewhen.jobs.record.projection import (
 # The views are made of agreements and gates, so they stand above the writer, which knows them by name only.
 _VIEWS = "donewhen.jobs.board.views"
 # What an entry has besides the data of the call that made it.
-_ADDED = frozenset({"writes", "adopted", "signature", "unproved"})
+_ADDED = frozenset({"writes", "adopted", "signature", "unproved", "named"})
 # These count as iterations: whoever sets a plan back by hand must not get another one for nothing.
 _COUNTED: frozenset[EventKind] = frozenset({"started", "refused"})
 
@@ -158,6 +158,8 @@ class Writing:
         if fields:
             known = expected_fields(self.entries) if self._is_parent and head is not None else document.fields
             content["writes"] = {name: [known.get(name), value] for name, value in fields.items()}
+        if approval.named and approval.by.kind == "person":
+            content["named"] = approval.named
         if approval.why:
             content["unproved"] = approval.why
         link = head or first_link(self.chain_name)

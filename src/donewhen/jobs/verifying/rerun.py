@@ -23,8 +23,9 @@ from donewhen.jobs.evidence.commands import (
 from donewhen.jobs.evidence.records import UnusableRecord
 from donewhen.jobs.evidence.requirements import VERIFICATION, Requirement, requirements_of
 from donewhen.jobs.evidence.two_runs import tests_of
-from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, evidence_statuses, is_sign_off
+from donewhen.jobs.gates.evidence_status import EvidenceStatus, collect_evidence, evidence_statuses
 from donewhen.jobs.gates.facts import Facts, chain_problems, facts_of
+from donewhen.jobs.gates.sign_offs import decisions_by_key
 from donewhen.jobs.gates.suites import SuiteFact, compare_suites, test_outcomes
 from donewhen.jobs.ledger.approval import Approval, Policy, is_approval, unproved_actor
 from donewhen.jobs.ledger.entries import Entry
@@ -192,11 +193,10 @@ def _apply_sign_off(tree: Workspace, job: Job, status: EvidenceStatus, signed: S
         subject = result_manifest(tree, job).hash
     except ConfigError:
         return status
-    for entry in signed.entries:
-        if entry.by.kind == "key" and is_sign_off(entry, status.requirement.text):
-            same_work = entry.read_as(SignedOff).value.subject == subject
-            if same_work and is_approval(entry, job.id, signed.policy):
-                return EvidenceStatus(status.requirement, "passed", (), entry)
+    about_this_work = decisions_by_key(signed.entries, status.requirement.text, subject)
+    newest = next((entry for entry in about_this_work if is_approval(entry, job.id, signed.policy)), None)
+    if newest is not None and isinstance(newest.content, SignedOff):
+        return EvidenceStatus(status.requirement, "passed", (), newest)
     return status
 
 

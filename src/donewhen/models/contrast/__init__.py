@@ -11,7 +11,14 @@ from collections.abc import Mapping, Sequence
 
 from donewhen.foundation.binary import Binary
 from donewhen.models.contrast.features import Features
-from donewhen.models.contrast.judge import HOT, judge_by_rules, only_defaults, read_rules, unreadable_rules
+from donewhen.models.contrast.judge import (
+    HOT,
+    judge_by_rules,
+    only_defaults,
+    passes_by_default_alone,
+    read_rules,
+    unreadable_rules,
+)
 from donewhen.models.contrast.proposer import Proposer
 from donewhen.models.contrast.rules import DefaultRule
 from donewhen.models.contrast.sentences import write_rule
@@ -60,6 +67,10 @@ class Contrast:
         """Whether readable rules decide the ticket, and no rule that can't be read might change the verdict."""
         judged = judge_by_rules(request.rules, self.features(request.evidence), request.decode.temperature)
         return not judged.default and not self.rules_in_doubt(request, judged.verdict)
+
+    def passes_by_default_alone(self, rules: Mapping[str, str], evidence: Mapping[str, str]) -> bool:
+        """Whether the evidence passes only because at most one rule could speak against it, and does not."""
+        return passes_by_default_alone(rules, self.features(evidence))
 
     def unread_rules(self, rules: Mapping[str, str]) -> tuple[UnreadRule, ...]:
         """Return the rules with a sentence that this model can't parse."""

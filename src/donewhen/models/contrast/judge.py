@@ -75,6 +75,15 @@ def only_defaults(rules: Mapping[str, str]) -> bool:
     return not (read.scaffold or read.guidance or read.unread)
 
 
+def passes_by_default_alone(rules: Mapping[str, str], features: Features) -> bool:
+    """Whether a text passes only because no rule speaks against it, although there is at most one that could."""
+    read = read_rules(tuple(rules.items()))
+    if len(read.scaffold) + len(read.guidance) > 1 or read.unread:
+        return False
+    judged = judge_by_rules(rules, features)
+    return judged.default and judged.verdict == "pass"
+
+
 @lru_cache(maxsize=4096)
 def read_rules(rules: tuple[tuple[str, str], ...]) -> ReadRules:
     """Parse rules into scaffold and guidance. The first default counts, scaffold before guidance.
