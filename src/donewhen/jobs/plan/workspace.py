@@ -125,7 +125,7 @@ class Workspace:
         for folder, name in self.names():
             identifier = id_in(name)
             path = Path(f"{folder}/{name}/{PLAN}")
-            if path.is_file() or (identifier is not None and not is_left_over(path)):
+            if path.is_file() if identifier is None else not is_left_over(path):
                 yield JobPlace(identifier or name, path)
 
     def names(self) -> Iterator[tuple[Path, str]]:
@@ -248,7 +248,7 @@ class Workspace:
             # Thousands of folders: only those that begin with it are looked at.
             candidates = ((folder, name) for folder, name in self.names() if name.startswith(identifier))
             found = [place for place in _job_places(candidates) if place.id == identifier]
-            return [place for place in found if place.path.is_file() or not is_left_over(place.path)]
+            return [place for place in found if not is_left_over(place.path)]
         found = []
         for folder, name in self.names():
             if id_in(name) is None:
