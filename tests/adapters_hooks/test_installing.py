@@ -126,7 +126,7 @@ def test_a_persons_hooks_stand_in_their_home_or_where_the_runtime_was_told(
     )
 
 
-def test_claude_gets_six_hooks_of_which_one_is_limited_to_structured_output(tmp_path: Path) -> None:
+def test_claude_gets_seven_hooks_of_which_one_is_limited_to_structured_output(tmp_path: Path) -> None:
     entries = HOOK_TARGETS["claude"].entries("user", tmp_path, {})
     assert [(one.event, one.matcher) for one in entries] == [
         ("Stop", None),
@@ -135,9 +135,10 @@ def test_claude_gets_six_hooks_of_which_one_is_limited_to_structured_output(tmp_
         ("PreToolUse", "StructuredOutput"),
         ("StopFailure", None),
         ("SessionEnd", None),
+        ("SessionStart", None),
     ]
-    assert [one.timeout for one in entries] == [HOOK_TIMEOUT] * 4 + [60] * 2
-    kinds = ("stop", "subagent-stop", "task-completed", "pre-tool-use", "stop-failure", "session-end")
+    assert [one.timeout for one in entries] == [HOOK_TIMEOUT] * 4 + [60] * 2 + [HOOK_TIMEOUT]
+    kinds = ("stop", "subagent-stop", "task-completed", "pre-tool-use", "stop-failure", "session-end", "session-start")
     for entry, kind in zip(entries, kinds, strict=True):
         assert entry.command.endswith(f"/donewhen/hook {kind} --runtime claude || exit 2")
 
@@ -215,7 +216,7 @@ def test_every_installed_line_works_from_a_subfolder(project: Path) -> None:
             asked = stop(project, tool_name="StructuredOutput", tool_input={}, hook_event_name=event)
             done = shell(line, project / "src" / "deep", asked, CLAUDE_PROJECT_DIR=str(project))
             assert (done.returncode, done.stderr) == (0, ""), event
-            assert ("report.md" in done.stdout) is (event not in ("StopFailure", "SessionEnd"))
+            assert ("report.md" in done.stdout) is (event not in ("StopFailure", "SessionEnd", "SessionStart"))
             (project / "report.md").write_text("done")
             done = shell(line, project / "src" / "deep", asked, CLAUDE_PROJECT_DIR=str(project))
             assert (done.returncode, done.stdout, done.stderr) == (0, "{}\n", ""), event

@@ -24,6 +24,7 @@ GUARD = {
     "max_stalled": 5,
     "max_attempts": 50,
     "jobs": False,
+    "require_job": "ask",
     "base": None,
 }
 REST = {

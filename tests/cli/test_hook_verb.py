@@ -292,7 +292,7 @@ def test_it_explains_itself(project: Path, arguments: tuple[str, ...]) -> None:
     done = hook(*arguments, stdin="", cwd=project)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(
-        "usage: donewhen hook stop|subagent-stop|pre-tool-use|task-completed|stop-failure|session-end --runtime"
+        "usage: donewhen hook stop|subagent-stop|pre-tool-use|task-completed|stop-failure|session-end|session-start "
     )
 
 

@@ -22,7 +22,7 @@ PROGRAMS = str(Path(sys.executable).parent)
 HANG_GUARD = 100.0
 FOREIGN = {"model": "opus", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}
 EVENTS = {
-    "claude": ["Stop", "SubagentStop", "TaskCompleted", "PreToolUse", "StopFailure", "SessionEnd"],
+    "claude": ["Stop", "SubagentStop", "TaskCompleted", "PreToolUse", "StopFailure", "SessionEnd", "SessionStart"],
     "codex": ["Stop", "SubagentStop", "SessionEnd"],
     "gemini": ["AfterAgent", "SessionEnd"],
     "copilot": ["Stop", "SubagentStop", "SessionEnd"],

@@ -214,7 +214,7 @@ def test_no_job_in_progress_is_complete_and_says_so_unless_one_is_required(shop:
     assert_sentences(result.feedback)
     required = shop.check(require_job=True)
     assert required.code is ReasonCode.NO_JOB
-    assert "donewhen ready" in (required.feedback or "")
+    assert "donewhen start WI-" in (required.feedback or "")
 
 
 def test_a_folder_without_jobs_is_complete_and_says_so_unless_one_is_required_or_named(tmp_path: Path) -> None:

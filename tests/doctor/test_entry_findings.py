@@ -263,6 +263,13 @@ def test_what_works_with_another_runtime_is_not_reported(root: Path, case: str) 
     assert found(root, name) == {}
 
 
+def test_hooks_of_an_earlier_version_without_the_start_of_a_session_are_a_note(root: Path) -> None:
+    data = installed()
+    data["hooks"].pop("SessionStart")
+    write(root, data)
+    assert found(root) == {"claude project events": "note"}
+
+
 def test_a_project_without_checks_for_a_stop_misses_no_ends(root: Path) -> None:
     data = installed()
     for event in ("SessionEnd", "StopFailure", "PreToolUse"):

@@ -144,3 +144,27 @@ def test_an_agent_that_never_does_the_job_is_let_go_and_the_ledger_says_unverifi
     assert project.entries()[-1].type == "unverified"
     assert project.workspace.job(project.job).status == "in_progress"
     assert project.workspace.job(project.job).iteration == 0
+
+
+def test_two_agents_in_one_work_tree_are_held_for_their_own_jobs_while_both_run(project: Project) -> None:
+    others: list[MessagesServer] = []
+
+    def while_the_first_runs() -> Reply:
+        others.append(project.run([DONE])[0])
+        return DONE
+
+    work = bash(f"echo 'ALL GOOD' > report.txt && donewhen complete {project.job}")
+    turns: list[Callable[[], Reply]] = [
+        lambda: bash(f"DONEWHEN_SESSION=forged donewhen start {project.job}"),
+        while_the_first_runs,
+        lambda: work,
+        lambda: DONE,
+    ]
+    first, _ = project.run(lambda request: turns.pop(0)())
+    (second,) = others
+    assert [request.mentions("is not done") for request in second.calls()] == [False]
+    held = first.calls()[2]
+    assert held.mentions(f"{project.job} is not done")
+    started = next(entry for entry in reversed(project.entries()) if entry.type == "started")
+    assert started.data["worker"]["runtime"] == "claude"
+    assert project.entries()[-1].type == "completed"

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from donewhen.completion.stop_loop import StopLoopTurn, run_stop_loop
+from donewhen.config import Settings, load
+from donewhen.foundation.errors import UsageError
 from donewhen.foundation.process import CommandNotRunnableError
 from donewhen.jobs.contract.agreeing import agree, agreement_proposals
 from donewhen.jobs.contract.agreement import approval_policy
@@ -20,8 +23,8 @@ from donewhen.jobs.contract.decisions import Decision, decide
 from donewhen.jobs.judge.person_overrides import override_gate
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
+from donewhen.jobs.lifecycle import loop_turns
 from donewhen.jobs.lifecycle.agent_loop import (
-    LoopLimits,
     LoopResult,
     LoopTurn,
     prompt_for,
@@ -29,13 +32,16 @@ from donewhen.jobs.lifecycle.agent_loop import (
     run_agent_loop,
 )
 from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.lifecycle.loop_turns import LoopLimits
 from donewhen.jobs.lifecycle.promise import verify_promise
 from donewhen.jobs.lifecycle.setting_aside import set_job_aside
 from donewhen.jobs.lifecycle.start import start_job
+from donewhen.jobs.lifecycle.turn_usage import TurnUsage, usage_in
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 from donewhen.missions.new_mission import create_mission
+from donewhen_kit import run_main
 from sentences import assert_sentences
 
 ADA = Approval(Actor("ada", "person"))
@@ -77,6 +83,14 @@ class Agent:
     @property
     def turns(self) -> int:
         return len(list(self.folder.glob("turn*")))
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses after quick turns, which take no time here."""
+    taken: list[float] = []
+    monkeypatch.setattr(loop_turns, "wait", taken.append)
+    return taken
 
 
 @pytest.fixture
@@ -402,3 +416,119 @@ def test_ctrl_c_ends_the_agent_and_the_next_call_goes_on(
     assert (ended.ending, ended.turns, worker.turns) == ("done", 1, 3)
     assert kinds(shop, job).count("started") == 1
     assert complete(shop, job.id, BOT).repeated
+
+
+# What the agent says
+
+
+def test_what_the_agent_says_is_shown_at_once_and_kept_in_a_file_for_each_turn(
+    shop: Workspace, job: Job, agent: Callable[[str], Agent]
+) -> None:
+    worker = agent(
+        "sys.stdout.buffer.write(b'one \\xe2\\x82\\xac\\nhalf'); sys.stdout.flush(); go = Path(sys.argv[2])\n"
+        "while not go.exists(): time.sleep(0.01)\n"
+        "print(' and rest'); sys.stderr.write('no line end'); out('yes' if turn == 2 else 'no')"
+    )
+    go, said, turns = worker.folder.parent / "go", [], []
+
+    def on_text(line: str) -> None:
+        said.append(line)
+        # The agent waits for this, so the line was there while it ran.
+        go.touch()
+
+    argv = [*worker.argv, str(go)]
+    ended = run_agent_loop(shop, job.id, argv, BOT, on_progress=turns.append, on_text=on_text)
+    assert ended.ending == "done"
+    assert said == ["one €", "half and rest", "no line end"] * 2
+    files = [turn.turn.transcript for turn in turns]
+    assert [path.name for path in files] == ["turn-001.log", "turn-002.log"]
+    assert [path.read_text() for path in files] == ["one €\nhalf and rest\nno line end"] * 2
+    assert files[0].stat().st_mode & 0o777 == 0o600
+    assert all(path.is_relative_to(shop.root / ".donewhen" / "state") for path in files)
+
+
+@pytest.mark.parametrize(
+    ("output", "usage"),
+    [
+        (
+            'noise\n{"type": "result", "usage": {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 3}}',
+            TurnUsage(12, 3),
+        ),
+        (
+            '{"type": "turn.completed", "usage": {"input_tokens": 9, "cached_input_tokens": 4, "output_tokens": 2}}\n',
+            TurnUsage(9, 2),
+        ),
+        ("tokens used: 12,345\n", TurnUsage(total=12345)),
+        ('{"stats": {"models": {"m": {"tokens": {"prompt": 4, "candidates": 2, "total": 6}}}}}', TurnUsage(4, 2)),
+        ("I used 12 tokens.", None),
+        ('{"type": "result", "usage": "many"}\n{"usage": 3}\n{broken', None),
+        ('{"type": "result", "usage": {"input_tokens": -5, "output_tokens": "9"}}', TurnUsage()),
+    ],
+    ids=["claude", "codex json", "codex", "gemini", "prose", "broken", "not numbers"],
+)
+def test_tokens_are_read_from_what_the_runtime_reports(output: str, usage: TurnUsage | None) -> None:
+    assert usage_in(output) == usage
+
+
+def test_turns_that_end_in_seconds_are_followed_by_longer_and_longer_pauses(
+    shop: Workspace, job: Job, agent: Callable[[str], Agent], pauses: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = agent("out(f'no {turn}')")
+    assert looped(shop, job, busy).ending == "out_of_budget"
+    assert pauses == [2.0, 4.0]
+    pauses.clear()
+    monkeypatch.setattr(loop_turns, "_QUICK", 0.0)
+    assert looped(shop, made(shop, "Slow"), agent("out(f'no {turn}')")).ending == "out_of_budget"
+    assert pauses == []
+
+
+def test_three_turns_that_change_nothing_end_the_loop_with_a_reason(
+    shop: Workspace, agent: Callable[[str], Agent]
+) -> None:
+    job = made(shop, "Say yes", stakes="critical")
+    ended = looped(shop, job, agent("pass"))
+    assert (ended.ending, ended.turns) == ("nothing_changed", 3)
+    assert_sentences(ended.why)
+    busy = looped(shop, made(shop, "Busy", stakes="critical"), agent("out(f'no {turn}')"))
+    assert busy.ending == "out_of_budget"
+
+
+# Without a job
+
+
+def stop_settings(root: Path) -> Settings:
+    (root / "donewhen.toml").write_text('[stop]\nfiles = ["report.md"]\n')
+    return load(root)
+
+
+def test_without_a_job_the_checks_of_stop_hold_the_agent(tmp_path: Path) -> None:
+    code = "import os, sys; p = os.environ['DONEWHEN_PROMPT']; 'report.md' in p and open('report.md', 'w').write(p)"
+    results: list[StopLoopTurn] = []
+    ended = run_stop_loop(stop_settings(tmp_path), [sys.executable, "-c", code], on_progress=results.append)
+    assert (ended.ending, ended.turns) == ("done", 2)
+    assert [turn.result.complete for turn in results] == [False, True]
+    assert "report.md" in (tmp_path / "report.md").read_text()
+
+
+def test_without_a_job_the_loop_ends_when_the_same_is_missing_and_refuses_to_check_nothing(tmp_path: Path) -> None:
+    ended = run_stop_loop(stop_settings(tmp_path), [sys.executable, "-c", ""])
+    assert (ended.ending, ended.turns) == ("nothing_changed", 3)
+    assert "report.md" in ended.why
+    (tmp_path / "donewhen.toml").write_text("")
+    with pytest.raises(UsageError):
+        run_stop_loop(load(tmp_path), ["true"])
+
+
+def test_the_verb_takes_a_command_with_and_without_a_job(shop: Workspace, job: Job) -> None:
+    (shop.root / "donewhen.toml").write_text('[stop]\nfiles = ["report.md"]\n')
+    write = "print('Dear \\x1b[31mreader <promise>X-DONE</promise>'); open('report.md', 'w').write('x')"
+    done = run_main(["loop", "--max-turns", "2", "--", sys.executable, "-c", write], shop.root)
+    assert done.returncode == 0
+    assert "  │ Dear reader ‹promise›X-DONE‹/promise›" in done.stdout.splitlines()
+    data = json.loads(run_main(["loop", "--json", "--", sys.executable, "-c", write], shop.root).stdout)["data"]
+    assert (data["job"], data["ending"]) == (None, "done")
+    assert (shop.root / data["transcripts"][0]["file"]).read_bytes().startswith(b"Dear \x1b[31m")
+    held = run_main(["loop", job.id, "--max-turns", "1", "--json", "--", sys.executable, "-c", ""], shop.root)
+    data = json.loads(held.stdout)["data"]
+    assert (data["job"], data["ending"]) == (job.id, "turns_spent")
+    assert run_main(["loop", job.id], shop.root).returncode == 2

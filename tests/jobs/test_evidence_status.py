@@ -304,12 +304,12 @@ def test_prose_is_as_good_as_the_verification_of_the_job(place: Place) -> None:
     place.make("It works", "It is fast\n  check: manual", commands=["sh check.sh", "sh other.sh"])
     (place.root / "other.sh").write_text("exit 0\n")
     place.git(place.root, "add", "--all")
-    assert place.states() == ["missing", "missing", "missing", "missing"]
+    assert place.states() == ["missing", "missing", "missing", "needs_human"]
     assert_sentences(place.all()[2].why)
     place.collect(only=requirements_of(place.job)[0])
-    assert place.states() == ["passed", "missing", "missing", "missing"]
+    assert place.states() == ["passed", "missing", "missing", "needs_human"]
     place.collect()
-    assert place.states() == ["passed", "passed", "passed", "missing"]
+    assert place.states() == ["passed", "passed", "passed", "needs_human"]
     assert place.all()[2].why == ()
     (place.root / "other.sh").write_text("exit 1\n")
     assert place.states()[:3] == ["stale", "stale", "stale"]
@@ -323,7 +323,7 @@ def test_what_others_wrote_as_evidence_is_shown_and_decides_nothing(place: Place
     place.change(verification_evidence=["artifacts/verification.md", "artifacts/missing.md", "notes"])
     (place.job.folder / "artifacts" / "verification.md").write_text("All tests pass. Signed: a person.")
     assert asserted_evidence(place.workspace, place.job) == ("artifacts/verification.md",)
-    assert place.status().state == "missing"
+    assert place.status().state == "needs_human"
     place.change(verification_evidence=["../../x"])
     with pytest.raises(ConfigError, match="verification_evidence"):
         asserted_evidence(place.workspace, place.job)
@@ -353,7 +353,7 @@ def test_everything_that_can_be_run_is_run_once_and_told(place: Place) -> None:
     assert count.read_text() == "ran\n"
     place.collect(again=True)
     assert count.read_text() == "ran\nran\n"
-    assert place.states() == ["passed", "passed", "passed", "missing", "passed"]
+    assert place.states() == ["passed", "passed", "passed", "needs_human", "passed"]
 
 
 def test_evidence_for_one_criterion_names_it(place: Place) -> None:

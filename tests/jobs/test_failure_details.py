@@ -18,8 +18,9 @@ from donewhen.jobs.gates.job_view import view_job
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.entry_content import CommandRun, RoomRun
-from donewhen.jobs.lifecycle.agent_loop import LoopLimits, run_agent_loop
+from donewhen.jobs.lifecycle.agent_loop import run_agent_loop
 from donewhen.jobs.lifecycle.completion import complete
+from donewhen.jobs.lifecycle.loop_turns import LoopLimits
 from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.job import Job

@@ -125,14 +125,14 @@ def test_a_sign_off_holds_for_the_outputs_and_declared_inputs_as_they_were(place
 def test_a_sign_off_is_for_the_words_that_were_signed(place: Place) -> None:
     place.make("It works\n  check: manual", "It is fast\n  check: manual")
     place.sign(PERSON)
-    assert place.states() == ["passed", "missing"]
+    assert place.states() == ["passed", "needs_human"]
     text = place.job.path.read_text()
     place.job.path.write_text(text.replace("AC-1: It works", "AC-7: It works"))
     place.job = place.workspace.job(place.job.id)
-    assert place.states() == ["passed", "missing"]
+    assert place.states() == ["passed", "needs_human"]
     place.job.path.write_text(text.replace("AC-1: It works", "AC-1: It works well"))
     place.job = place.workspace.job(place.job.id)
-    assert place.states() == ["missing", "missing"]
+    assert place.states() == ["needs_human", "needs_human"]
 
 
 def test_another_decision_is_no_sign_off(place: Place) -> None:
@@ -142,7 +142,7 @@ def test_another_decision_is_no_sign_off(place: Place) -> None:
     decide(place.workspace, place.job, Decision("rescope", "It works"), PERSON)
     decide(place.workspace, place.job, Decision("split", "It works", {"text": "It works"}), PERSON)
     decide(place.workspace, place.job, Decision("sign_off", "It works", {"text": "Another"}), PERSON)
-    assert place.status().state == "missing"
+    assert place.status().state == "needs_human"
 
 
 @pytest.mark.parametrize(
@@ -167,4 +167,4 @@ def test_a_sign_off_needs_a_criterion_that_is_there_and_a_reason(place: Place) -
         place.sign(PERSON, "AC-9")
     with pytest.raises(UsageError, match="reason"):
         sign_off(place.workspace, place.job, "AC-1", "  ", PERSON)
-    assert place.status().state == "missing"
+    assert place.status().state == "needs_human"

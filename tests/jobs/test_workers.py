@@ -95,7 +95,7 @@ def agent(tmp_path: Path) -> Iterator[Callable[..., Agent]]:
 @pytest.fixture
 def shop(repository: Path, git: Git) -> tuple[Workspace, list[Job]]:
     """Two agreed jobs in a repository whose stop hook looks after jobs."""
-    (repository / "donewhen.toml").write_text("[stop]\njobs = true\n")
+    (repository / "donewhen.toml").write_text("[stop]\njobs = true\nrequire_job = 'off'\n")
     workspace = create_project(repository, "Shop")
     jobs = [
         add_job(workspace, title, criteria=[f"It is there\n  check: file /{title}.txt"]) for title in ("One", "Two")
@@ -156,6 +156,22 @@ def test_resumed_compacted_sub_agents_and_ended_sessions_count_as_the_same_owner
     assert stranger.stop() is None
     first.end()
     assert one.id in (stranger.stop() or "")
+
+
+def test_the_start_of_a_session_hands_its_id_to_the_shell_and_start_records_it(
+    shop: tuple[Workspace, list[Job]], agent: Callable[..., Agent], tmp_path: Path
+) -> None:
+    workspace, (one, _) = shop
+    variables = tmp_path / "variables.sh"
+    first = agent(workspace.root, "s-1")
+    hook = (sys.executable, "-m", "donewhen", "hook", "session-start", "--runtime", "claude")
+    event = json.dumps({"session_id": "s-1", "cwd": str(workspace.root), "source": "startup"})
+    assert first.run(*hook, given=event, CLAUDE_ENV_FILE=str(variables))[:2] == (0, "{}\n")
+    # As Claude Code runs each command of its agent.
+    first.run("sh", "-c", f". {variables}; {sys.executable} -m donewhen start {one.id}")
+    worker = recorded(workspace, one).worker
+    assert worker is not None
+    assert worker.session == "s-1"
 
 
 def test_no_id_that_an_agent_writes_releases_it(shop: tuple[Workspace, list[Job]], agent: Callable[..., Agent]) -> None:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from donewhen.completion.stop_decision import StopDecision
     from donewhen.protocols import StopReason, TaskCompletionResult
 
-HookKind = Literal["stop", "subagent-stop", "pre-tool-use", "task-completed", "stop-failure", "session-end"]
+HookKind = Literal[
+    "stop", "subagent-stop", "pre-tool-use", "task-completed", "stop-failure", "session-end", "session-start"
+]
 END_KINDS: frozenset[HookKind] = frozenset({"stop-failure", "session-end"})
 """Events at which nothing can be refused: the agent has ended, and the end is recorded."""
 CANARY = "donewhen_canary"
@@ -93,6 +95,10 @@ def existing_folder(named: object) -> Path:
 
 def respond_to_event(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapping[str, str], cwd: Path) -> Answer:
     """Return the answer to one event. It never raises: an internal error refuses the stop."""
+    if kind == "session-start":
+        from donewhen.adapters.session_starts import answer_start
+
+        return answer_start(dialect, stdin, environ)
     # Unreadable events are counted, too. Otherwise a runtime without a cap would be held back forever.
     request = HookRequest(kind, "unreadable", cwd, retried=True)
     settings = Settings(root=cwd)
@@ -126,6 +132,13 @@ def respond_to_event(kind: HookKind, dialect: Dialect, stdin: str, environ: Mapp
                 return dialect.allow(kind)
             work = within(COUNTING, _work_if_held, request, settings, dialect, what="reading the attempts")
         result = check_request(request, guard, settings, guard.check_timeout)
+        if result.complete and guard.jobs:
+            from donewhen.adapters.job_to_start import job_to_start
+
+            asked = attempts_of(request, settings, dialect, "stop").name
+            told = within(READING, job_to_start, request, guard, settings.root, asked, what="looking for a job")
+            if told is not None:
+                return dialect.refuse(kind, told)
     except Exception as error:  # noqa: BLE001 - fail closed
         from donewhen.completion.checking import gate_error
         from donewhen.foundation.plain_text import one_line
@@ -217,11 +230,15 @@ def _as_agreed(kind: HookKind, guard: GuardSettings, settings: Settings) -> Guar
 
     An agent can edit the settings; that loosens nothing until a person agrees to it.
     """
-    if guard.jobs or not (settings.root / ".donewhen" / "ledger").is_dir():
+    if (guard.jobs and guard.require_job == "on") or not (settings.root / ".donewhen" / "ledger").is_dir():
         return guard
-    from donewhen.completion.job_checker import jobs_were_agreed
+    from donewhen.completion.job_checker import agreed_setting
 
-    return replace(guard, jobs=True) if jobs_were_agreed(settings.root, f"{_table(kind)}.jobs") else guard
+    if not guard.jobs:
+        guard = replace(guard, jobs=agreed_setting(settings.root, f"{_table(kind)}.jobs") is True)
+    if guard.require_job != "on" and agreed_setting(settings.root, f"{_table(kind)}.require_job") == "on":
+        guard = replace(guard, require_job="on")
+    return guard
 
 
 def check_request(

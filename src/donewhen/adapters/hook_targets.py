@@ -144,6 +144,7 @@ HOOK_TARGETS: dict[str, HookTarget] = {
             ("PreToolUse", "pre-tool-use", "StructuredOutput"),
             ("StopFailure", "stop-failure", None),
             ("SessionEnd", "session-end", None),
+            ("SessionStart", "session-start", None),
         ),
         client=ClaudeCodeClient(),
     ),

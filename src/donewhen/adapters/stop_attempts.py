@@ -58,6 +58,11 @@ class StopAttempts:
         self.verdict: Verdict | None = None
 
     @property
+    def name(self) -> str:
+        """The name of the files about this session, without their end."""
+        return self._name.removesuffix(".json")
+
+    @property
     def held(self) -> bool:
         """Whether this agent was held back and has not been let go since."""
         for folder in (self._folder, folder_elsewhere(self._root)):

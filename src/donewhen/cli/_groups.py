@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 FIRST = {
     "Every day": ("init", "add", "agree", "start", "complete", "status", "why", "review"),
@@ -15,7 +15,8 @@ FIRST = {
 """The verbs on the first screen."""
 
 
-class VerbGroup(NamedTuple):
+@dataclass(frozen=True)
+class VerbGroup:
     """A group: its line in the help, and its commands with the verb that each one is."""
 
     summary: str

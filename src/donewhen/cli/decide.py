@@ -20,6 +20,7 @@ from donewhen.cli._output import Output
 from donewhen.foundation.errors import ExitCode, UsageError
 from donewhen.jobs.contract.decisions import Decision, DecisionKind, DecisionRecord, decide
 from donewhen.jobs.ledger.approval import Approval
+from donewhen.jobs.lifecycle.cancelling import effects_of_cancelling
 from donewhen.jobs.plan.job import STAKES
 
 
@@ -79,6 +80,8 @@ def command(
     summary = kind.replace("_", " ") + ("" if value is True else f" {value}")
     output.say(f"{found.id}  {found.title}", bold=True)
     output.say(f"  {summary}: {reason}")
+    for effect in effects_of_cancelling(workspace, found) if kind == "cancel" else ():
+        output.say(f"  ! {effect}", fg="yellow")
     approval = ask_for_approval(output, "decide this", key=key, ci=ci)
     if approval is None:
         return not_confirmed(output, "Nothing was decided.")

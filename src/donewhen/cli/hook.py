@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 HOOK_KINDS: tuple[HookKind, ...] = (
     *("stop", "subagent-stop", "pre-tool-use", "task-completed"),
-    *("stop-failure", "session-end"),
+    *("stop-failure", "session-end", "session-start"),
 )
 _USAGE = f"usage: donewhen hook {'|'.join(HOOK_KINDS)} --runtime {'|'.join(HOOK_RUNTIMES)} < event.json"
 EVENT = 30.0

@@ -112,7 +112,7 @@ def _set_up(
 ) -> ExitCode:
     from donewhen.foundation.process import split_command
     from donewhen.setup.applying import apply
-    from donewhen.setup.proposal import Choice, propose
+    from donewhen.setup.proposal import SetupChoice, propose
     from donewhen.setup.surroundings import look_around
     from donewhen.setup.test_commands import given_command
 
@@ -124,7 +124,7 @@ def _set_up(
     wanted = [given_command(text) for text in given]
     trials = _try(output, here, wanted) if runs else []
     commands = tuple(wanted) or _proposed(here, trials)
-    choice = Choice(chosen or here.runtimes, commands, jobs, title, "gitlab" if ci == "gitlab" else _github(ci))
+    choice = SetupChoice(chosen or here.runtimes, commands, jobs, title, "gitlab" if ci == "gitlab" else _github(ci))
     proposal = propose(here, choice, CALLER_VARIABLES)
     _show(output, here, proposal, trials)
     data = _data(proposal, trials)

@@ -35,7 +35,8 @@ class BaseChecker:
                     f"{self.table}.base is {self.ref}, but there are no checks in [{self.table}] on {self.ref}.",
                     next_step="Merge the settings there first, or remove base.",
                 )
-            results = [self._jobs(context)] if self.jobs or guard.jobs else []
+            required = guard.require_job == "on"
+            results = [self._jobs(context, required)] if self.jobs or guard.jobs or required else []
             for label, folder in rooms.folders:
                 inside = replace(context, filesystem=HostFilesystem(folder))
                 result = CompositeChecker(checkers, collect_all=True).check(inside)
@@ -46,9 +47,12 @@ class BaseChecker:
 
     def _checkers(self, guard: GuardSettings) -> list[TaskCompletionChecker]:
         # Without the jobs, whose state is not in the room; and without a base of the base.
-        return [checker for _, checker in checks_for(replace(guard, base=None, jobs=False), self.ref, self.table)]
+        return [
+            checker
+            for _, checker in checks_for(replace(guard, base=None, jobs=False, require_job="off"), self.ref, self.table)
+        ]
 
-    def _jobs(self, context: TaskCompletionContext) -> TaskCompletionResult:
+    def _jobs(self, context: TaskCompletionContext, required: bool) -> TaskCompletionResult:
         from donewhen.completion.job_checker import JobChecker
 
-        return JobChecker().check(context)
+        return JobChecker(require_job="ready" if required else False).check(context)

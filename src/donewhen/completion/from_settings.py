@@ -39,10 +39,11 @@ def checks_for(settings: GuardSettings, where: str, table: str = "stop") -> list
             checks.append((text, checker))
     if settings.tests is not None:
         checks.append((settings.tests.run, _suite(settings.tests, where, f"{table}.tests.run")))
-    if settings.jobs:
+    if settings.jobs or settings.require_job == "on":
         from donewhen.completion.job_checker import JobChecker
 
-        checks.append(("jobs in progress", JobChecker()))
+        on = settings.require_job == "on"
+        checks.append(("jobs in progress", JobChecker(require_job="ready" if on else False)))
     return checks
 
 

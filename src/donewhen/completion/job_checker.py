@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from donewhen.protocols import ReasonCode, TaskCompletionContext, TaskCompletionResult
 
@@ -21,14 +21,21 @@ READING = 60.0
 class JobChecker:
     """Complete when every job of the agent is done, blocked with a reason, waiting for a person, or out of budget.
 
-    It checks the jobs in progress, or the named ones. No job in progress is complete, unless ``require_job``.
+    It checks the jobs in progress, or the named ones. No job in progress is complete, unless ``require_job``; with
+    ``"ready"`` it is also complete if no job can start.
     The check runs no commands and never counts as an iteration; the agent has to renew stale evidence itself.
 
         JobChecker()                                  # the jobs in progress in the folder of the context's filesystem
         JobChecker(jobs=["WI-20260214-001"], root=".")
     """
 
-    def __init__(self, *, jobs: Sequence[str] = (), root: str | Path | None = None, require_job: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        jobs: Sequence[str] = (),
+        root: str | Path | None = None,
+        require_job: bool | Literal["ready"] = False,
+    ) -> None:
         if isinstance(jobs, str):
             raise TypeError("jobs must be a list of ids, not one string")
         self.jobs = tuple(jobs)
@@ -53,7 +60,7 @@ class JobChecker:
             gone = vanished_jobs(root)
             if gone is not None:
                 return gone
-            if self.jobs or self.require_job:
+            if self.jobs or self.require_job is True:
                 return TaskCompletionResult.incomplete(str(error), code=ReasonCode.NO_JOB)
             return TaskCompletionResult.ok("There are no jobs here.")
         if self.jobs:
@@ -64,9 +71,11 @@ class JobChecker:
             return held
         jobs = own_jobs(workspace, found.names, session)
         if not jobs.own:
-            if self.require_job:
+            step = _step_to_a_job(workspace) if self.require_job else ""
+            if step or self.require_job is True:
                 return TaskCompletionResult.incomplete(
-                    "No job is in progress. Start one: donewhen ready", code=ReasonCode.NO_JOB
+                    f"No job is in progress. Start the one that you work on. Next: {step or 'donewhen ready'}",
+                    code=ReasonCode.NO_JOB,
                 )
             elsewhere = _of_others(jobs.others) or _on_other_branches(found.gone_back)
             return TaskCompletionResult.ok(f"No job is in progress.{elsewhere}")
@@ -165,15 +174,15 @@ def vanished_jobs(root: Path, *, guarded_only: bool = False) -> TaskCompletionRe
     return _held_for_record(seen.vanished(), seen.kept.problem)
 
 
-def jobs_were_agreed(root: Path, setting: str) -> bool:
-    """Whether the last agreement to the project was to a setting that has jobs looked at, such as ``stop.jobs``."""
+def agreed_setting(root: Path, setting: str) -> object:
+    """The value of a setting, such as ``stop.jobs``, in the last agreement to the project; None by default."""
     from donewhen.jobs.contract.agreement import project_seal
     from donewhen.jobs.ledger.terms_content import ProjectTerms
     from donewhen.jobs.plan.workspace import find_workspace
 
     workspace = find_workspace(root)
     seal = project_seal(workspace, workspace.project())
-    return seal is not None and isinstance(seal.terms, ProjectTerms) and seal.terms.settings.get(setting) is True
+    return seal.terms.settings.get(setting) if seal is not None and isinstance(seal.terms, ProjectTerms) else None
 
 
 def _held_for_record(gone: Sequence[GoneBack], problem: str) -> TaskCompletionResult | None:
@@ -194,6 +203,20 @@ def _held_for_record(gone: Sequence[GoneBack], problem: str) -> TaskCompletionRe
     return TaskCompletionResult.incomplete(
         f"{summary(holding)} Next: {holding[0].next_step}", code=ReasonCode.RECORD_GONE_BACK
     )
+
+
+def _step_to_a_job(workspace: Workspace) -> str:
+    """The command that starts a job, or that says why none can start any more; empty if there is none to start."""
+    from donewhen.jobs.board.board_states import survey_states
+    from donewhen.jobs.board.survey import survey_jobs
+    from donewhen.jobs.lifecycle.planning import startable_jobs
+
+    survey = survey_jobs(workspace)
+    ready = startable_jobs(survey)
+    if ready:
+        return f"donewhen start {ready[0]}"
+    # An agent could make the agreement void, so that nothing is ready.
+    return next((state.next for state in survey_states(survey).values() if state.word == "voided"), "")
 
 
 def _of_others(others: Mapping[str, str]) -> str:

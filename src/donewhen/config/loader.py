@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from donewhen.config.settings import (
+    REQUIRE_JOB,
     ApprovalSettings,
     GitHubSettings,
     GuardSettings,
@@ -187,6 +188,10 @@ class _Reader:
                 if value in LEVELS:
                     return value
                 raise self._error(name, f"must be one of: {', '.join(LEVELS)}")
+            case "RequireJob":
+                if value in REQUIRE_JOB:
+                    return value
+                raise self._error(name, f"must be one of: {', '.join(REQUIRE_JOB)}")
             case "ProbingTime":
                 if value in ("suite", "off"):
                     return value

@@ -13,6 +13,8 @@ from donewhen.signs.exceptions import SignExceptions
 ADDS_TO_DEFAULT: Mapping[str, bool] = {"adds_to_default": True}
 """The metadata of a list whose default protects: what a file gives is added to it and never replaces it."""
 
+RequireJob: TypeAlias = Literal["off", "ask", "on"]
+REQUIRE_JOB: tuple[RequireJob, ...] = ("off", "ask", "on")
 ProbingTime: TypeAlias = float | Literal["suite", "off"]
 
 
@@ -54,12 +56,16 @@ class GuardSettings:
     """Total number of refusals after which the agent may stop, unverified."""
     jobs: bool = False
     """Whether all jobs in progress must be done, set aside with a reason, or out of budget."""
+    require_job: RequireJob = "ask"
+    """What an agent without a job in progress is told if an agreed one can start: `"off"`: nothing; `"ask"`: once in a
+    session which one, if `jobs` is on; `"on"`: it may not stop."""
     base: str | None = None
     """A branch whose checks of this table are run, with its tests and the files that commands name, as CI does."""
 
     @property
     def has_checks(self) -> bool:
-        return bool(self.files or self.commands or self.tests or self.jobs or self.base)
+        jobs = self.jobs or self.require_job == "on"
+        return bool(self.files or self.commands or self.tests or jobs or self.base)
 
 
 @dataclass(frozen=True)

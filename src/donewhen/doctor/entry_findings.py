@@ -225,6 +225,9 @@ def _is_number(value: object) -> bool:
 
 
 def _has_checks(kind: str, settings: Settings) -> bool:
+    if kind == "session-start":
+        # It checks nothing, and settings of earlier versions don't have it.
+        return False
     # The stop is what hooks are installed for, with or without checks so far.
     table = _TABLES.get(kind, "stop")
     return kind == "stop" or getattr(settings, table).has_checks

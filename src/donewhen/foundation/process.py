@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -131,6 +131,7 @@ def run_command(
     env: Mapping[str, str] | None = None,
     pass_fds: Sequence[int] = (),
     time_to_end: float = _GRACE,
+    on_output: Callable[[bytes], object] = lambda _: None,
 ) -> CommandResult:
     """Run ``argv`` in its own process group, and leave no process of that group behind.
 
@@ -138,6 +139,7 @@ def run_command(
     and the end are kept. The group is killed after ``timeout`` seconds, when the work is cancelled
     (:mod:`donewhen.foundation.cancellation`), and after the command itself has ended. Before it is killed, it is
     asked to end within ``time_to_end`` seconds. ``pass_fds`` are open files that it gets besides the standard streams.
+    ``on_output`` gets the output while the command runs, all of it.
     """
     if sys.platform == "win32":
         raise CommandNotRunnableError("Commands can only be run on Linux and macOS; Windows is not supported.")
@@ -160,7 +162,7 @@ def run_command(
                 start_new_session=True,
                 pass_fds=pass_fds,
             )
-        ending = _wait(process, output, started + timeout)
+        ending = _wait(process, output, on_output, started + timeout)
         if ending == "timed_out":
             strain = reason_of_strain(clock.measure(process.pid))
     except (OSError, ValueError) as error:
@@ -218,7 +220,9 @@ class _Output:
         return bytes(self._head + gap + self._tail).decode("utf-8", errors="replace")
 
 
-def _wait(process: subprocess.Popen[bytes], output: _Output, deadline: float) -> Ending:
+def _wait(
+    process: subprocess.Popen[bytes], output: _Output, on_output: Callable[[bytes], object], deadline: float
+) -> Ending:
     pipe = process.stdout
     if pipe is None:  # pragma: no cover - stdout=PIPE always gives one
         raise AssertionError("the process has no output pipe")
@@ -230,7 +234,7 @@ def _wait(process: subprocess.Popen[bytes], output: _Output, deadline: float) ->
             # The command ends when its leader exits, even if a child keeps the pipe open.
             finished = _has_ended(process)
             if pipe_open and selector.select(0 if finished else _POLL):
-                pipe_open = _drain(pipe.fileno(), output)
+                pipe_open = _drain(pipe.fileno(), output, on_output)
             elif not pipe_open and not finished:
                 time.sleep(_POLL / 10)
             if finished:
@@ -241,7 +245,7 @@ def _wait(process: subprocess.Popen[bytes], output: _Output, deadline: float) ->
                 return "timed_out"
 
 
-def _drain(descriptor: int, output: _Output) -> bool:
+def _drain(descriptor: int, output: _Output, on_output: Callable[[bytes], object] = lambda _: None) -> bool:
     """Read the available output, up to a limit so that a busy writer can't block; return False at the end."""
     with suppress(BlockingIOError):
         for _ in range(64):
@@ -249,6 +253,7 @@ def _drain(descriptor: int, output: _Output) -> bool:
             if not chunk:
                 return False
             output.add(chunk)
+            on_output(chunk)
     return True
 
 

@@ -24,7 +24,7 @@ from donewhen.setup.test_commands import TestCommand, is_valid_toml
 
 
 @dataclass(frozen=True)
-class Choice:
+class SetupChoice:
     """What is set up."""
 
     runtimes: tuple[str, ...]
@@ -39,7 +39,7 @@ class Proposal:
     """The changes that a choice makes, and what a person should know about them."""
 
     root: Path
-    choice: Choice
+    choice: SetupChoice
     files: tuple[FileChange, ...]
     """Files in which a text is added at the end, or which are created."""
     hooks: tuple[tuple[HookTarget, tuple[FileChange, FileChange]], ...]
@@ -61,7 +61,7 @@ class Proposal:
                 yield change
 
 
-def propose(here: Surroundings, choice: Choice, environ: Mapping[str, str]) -> Proposal:
+def propose(here: Surroundings, choice: SetupChoice, environ: Mapping[str, str]) -> Proposal:
     """Compute all changes. Raise an error for a file that can't be read or changed."""
     if not choice.runtimes:
         *others, last = (f"--{name}" for name in HOOK_TARGETS)
@@ -91,7 +91,7 @@ def diff_of(change: FileChange, root: Path) -> list[str]:
     return list(difflib.unified_diff(before, after, "before" if change.before else "/dev/null", name, lineterm=""))
 
 
-def _rules(root: Path, choice: Choice) -> Iterator[FileChange]:
+def _rules(root: Path, choice: SetupChoice) -> Iterator[FileChange]:
     if choice.jobs:
         changes = write_agent_rules(root, for_claude="claude" in choice.runtimes, dry_run=True)
         yield from (change for change in changes if not change.nothing)
@@ -120,7 +120,7 @@ def install_target(
     )
 
 
-def _settings_change(here: Surroundings, choice: Choice) -> tuple[FileChange, list[str]]:
+def _settings_change(here: Surroundings, choice: SetupChoice) -> tuple[FileChange, list[str]]:
     path = here.root / CONFIG_FILE
     if here.has_settings and here.settings.source is not None:
         return _change_of_settings(here, choice, here.settings.source)
@@ -134,7 +134,7 @@ def _settings_change(here: Surroundings, choice: Choice) -> tuple[FileChange, li
     return FileChange(path, None, settings_file(choice.commands, jobs=choice.jobs).encode()), notes
 
 
-def _change_of_settings(here: Surroundings, choice: Choice, path: Path) -> tuple[FileChange, list[str]]:
+def _change_of_settings(here: Surroundings, choice: SetupChoice, path: Path) -> tuple[FileChange, list[str]]:
     """The settings that are there stay; what is missing is added at the end."""
     before = _content(path) or b""
     same = FileChange(path, before, before)
@@ -180,7 +180,7 @@ def _ignore_change(here: Surroundings) -> Iterator[FileChange]:
         yield FileChange(path, before, (before or b"") + lines.encode())
 
 
-def _ci_change(here: Surroundings, choice: Choice) -> Iterator[FileChange]:
+def _ci_change(here: Surroundings, choice: SetupChoice) -> Iterator[FileChange]:
     if choice.ci is None:
         return
     name, text = ci_text(choice.ci, jobs=choice.jobs)

@@ -156,7 +156,7 @@ def _is_view(path: Path) -> bool:
 
 
 def _is_own_output(path: Path) -> bool:
-    return path.name in ("dashboard.html", "dashboard.json") or path.name.endswith("-task-tracker.csv")
+    return path.name in ("dashboard.html", "dashboard.json", ".gitignore") or path.name.endswith("-task-tracker.csv")
 
 
 def _remove_state(root: Path, removal: Removal, *, purge: bool, dry_run: bool) -> None:

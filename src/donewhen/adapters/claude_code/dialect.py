@@ -44,6 +44,8 @@ class ClaudeCodeDialect:
                     turn=turn,
                     planning=event.get("permission_mode") == "plan",
                 )
+            case "session-start":
+                return HookRequest(kind, session, cwd, exempt="nothing is checked at the start of a session")
             case "stop-failure" | "session-end":
                 how = event.get("reason") if kind == "session-end" else event.get("error")
                 return HookRequest(

@@ -67,7 +67,7 @@ def merge_rows(
         path = None if known is not None else folder / name / PLAN
         if known is not None:
             records[known.id] = known
-        elif path is not None and (path.is_file() or (identifier is not None and not is_left_over(path.parent))):
+        elif path is not None and (path.is_file() if identifier is None else not is_left_over(path)):
             try:
                 job = workspace.job_at(path)
                 chain = workspace.ledger.read(job.id)

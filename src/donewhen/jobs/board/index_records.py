@@ -46,6 +46,8 @@ class IndexedPlan(msgspec.Struct, frozen=True, tag="plan"):
     outputs: tuple[str, ...]
     inputs: tuple[str, ...]
     unknown_format: str
+    misspelled: tuple[tuple[str, str], ...]
+    """Fields that are probably misspelled, each with the one that was meant."""
 
 
 class IndexedSeal(msgspec.Struct, frozen=True):

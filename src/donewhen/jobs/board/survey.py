@@ -40,6 +40,7 @@ from donewhen.jobs.ledger.entries import verify_chain
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from donewhen.jobs.ledger.gate_results import GateCode
 from donewhen.jobs.plan.document import parse_document
+from donewhen.jobs.plan.field_names import misspelled_fields
 from donewhen.jobs.plan.frontmatter import Value
 from donewhen.jobs.plan.ids import id_in, is_parent
 from donewhen.jobs.plan.job import Job, Project, read_job, unknown_format
@@ -85,6 +86,8 @@ class JobRecord(NamedTuple):
     """The fields of the plan that donewhen writes, as they are."""
     unknown_format: str = ""
     """What is unknown about the format of the plan."""
+    misspelled: tuple[tuple[str, str], ...] = ()
+    """Fields that are probably misspelled, each with the one that was meant."""
 
 
 @dataclass(frozen=True)
@@ -248,6 +251,7 @@ def _indexed_plan(raw: bytes, path: Path, where: str) -> IndexedPlan | Unreadabl
         outputs=job.outputs,
         inputs=job.inputs,
         unknown_format=unknown_format(document, "job"),
+        misspelled=misspelled_fields(document.fields),
     )
 
 
@@ -323,6 +327,7 @@ def _record(plan: IndexedPlan, chain: IndexedChain, place: JobPlace, typed: bool
         plan.terms.reward_target,
         plan.projected,
         plan.unknown_format,
+        plan.misspelled,
     )
 
 

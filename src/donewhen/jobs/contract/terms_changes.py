@@ -9,6 +9,7 @@ from unicodedata import normalize
 from msgspec import UnsetType
 
 from donewhen.config.hook_terms import renewed_hooks
+from donewhen.config.settings import REQUIRE_JOB
 from donewhen.foundation.canonical import canonical_json
 from donewhen.foundation.plain_text import one_line
 from donewhen.isolation.levels import LEVELS
@@ -282,4 +283,5 @@ _SETTINGS: dict[str, Callable[[str, Any, Any], Changes]] = {
     "time": _probing_time,
     **dict.fromkeys(("jobs", "max_stalled", "max_attempts"), _more),
     "isolation": lambda name, old, new: _ranked(name, ("", *reversed(LEVELS)), old or "", new or ""),
+    "require_job": lambda name, old, new: _ranked(name, REQUIRE_JOB, old or "ask", new or "ask"),
 }

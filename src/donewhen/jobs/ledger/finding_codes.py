@@ -57,6 +57,7 @@ class FindingCode(StrEnum):
     OVER_BUDGET = "over_budget"
     WORK_NOT_AGREED = "work_not_agreed"
     UNKNOWN_FORMAT = "unknown_format"
+    FIELD_MISSPELLED = "field_misspelled"
     NOT_ON_BASE = "not_on_base"
     NOTHING_VERIFIED = "nothing_verified"
     JUDGING_CHANGED = "judging_changed"
@@ -279,6 +280,10 @@ FINDINGS: dict[FindingCode, Reason] = {
     FindingCode.UNKNOWN_FORMAT: Reason(
         "A plan file has a schema or kind that donewhen does not know.",
         "Correct the field, or update donewhen.",
+    ),
+    FindingCode.FIELD_MISSPELLED: Reason(
+        "A plan has an unknown field whose name is nearly that of a known one, so it has no effect.",
+        "Correct the name, or choose one that is less alike.",
     ),
     FindingCode.NOT_ON_BASE: Reason(
         "A branch marks a job as done that was not agreed on the base branch.",

@@ -140,7 +140,7 @@ SETTING_TYPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("max_stalled", "max_attempts"), (int,)),
     **dict.fromkeys(("timeout", "command_timeout", "check_timeout"), (int, float)),
     "time": (str, int, float),
-    **dict.fromkeys(("run", "baseline", "missions", "api_url", "base", "isolation"), (str,)),
+    **dict.fromkeys(("run", "baseline", "missions", "api_url", "base", "isolation", "require_job"), (str,)),
 }
 """The types of the settings, by the last part of their names."""
 _NAMES: Mapping[type, str] = {bool: "bool", int: "int", float: "float", str: "str", tuple: "array"}

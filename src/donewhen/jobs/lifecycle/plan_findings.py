@@ -27,6 +27,9 @@ def job_findings(job: JobRecord, survey: Survey, where: str) -> Iterator[Agreeme
     """The problems of a job by itself."""
     if job.unknown_format:
         yield AgreementProblem(FindingCode.UNKNOWN_FORMAT, job.unknown_format, where)
+    for found, meant in job.misspelled:
+        message = f"{job.id}: the field {one_line(found, 60)} has no effect. Was {meant} meant?"
+        yield AgreementProblem(FindingCode.FIELD_MISSPELLED, message, where)
     if "in_progress" in (job.status, job.recorded):
         yield from _work_without_agreement(job, survey, where)
     iteration = max(job.iteration, job.known.iteration)

@@ -35,7 +35,7 @@ from donewhen.jobs.plan.workspace import Workspace
 from donewhen.jobs.record.gone_back import require_no_step_back
 from donewhen.jobs.record.parents import mark_parents_in_progress
 from donewhen.jobs.record.projection import rework_fields
-from donewhen.jobs.record.workers import Other, this_worker, whose, worker_data, worker_on_record
+from donewhen.jobs.record.workers import Other, note_started, this_worker, whose, worker_data, worker_on_record
 from donewhen.jobs.record.writing import operation, writing
 from donewhen.jobs.room.surroundings import surroundings_in
 
@@ -143,6 +143,7 @@ def _start_job(
             data["lessons"] = {lesson.lesson.id: lesson.lesson.hash for lesson in lessons}
         entry = plan.append("started", data, Approval(by), writes)
         job = plan.job
+    note_started(workspace.root, me)
     after = now_open.after_writing(job)
     mark_parents_in_progress(after, job, approval_policy(after), by)
     return StartResult(job, (), None, entry, lessons, taken_over, tuple(overlapping_jobs(after, job)))

@@ -125,7 +125,7 @@ class Workspace:
         for folder, name in self.names():
             identifier = id_in(name)
             path = Path(f"{folder}/{name}/{PLAN}")
-            if path.is_file() or (identifier is not None and not is_left_over(path.parent)):
+            if path.is_file() if identifier is None else not is_left_over(path):
                 yield JobPlace(identifier or name, path)
 
     def names(self) -> Iterator[tuple[Path, str]]:
@@ -248,7 +248,7 @@ class Workspace:
             # Thousands of folders: only those that begin with it are looked at.
             candidates = ((folder, name) for folder, name in self.names() if name.startswith(identifier))
             found = [place for place in _job_places(candidates) if place.id == identifier]
-            return [place for place in found if place.path.is_file() or not is_left_over(place.path.parent)]
+            return [place for place in found if not is_left_over(place.path)]
         found = []
         for folder, name in self.names():
             if id_in(name) is None:
@@ -314,12 +314,15 @@ def _job_places(names: Iterable[tuple[Path, str]]) -> list[JobPlace]:
     ]
 
 
-def is_left_over(folder: Path) -> bool:
-    """Whether a folder has nothing but empty folders: git leaves those of a job behind that is on another branch."""
-    return not any(names for _, _, names in os.walk(folder)) and not any(
-        os.path.islink(os.path.join(parent, name))  # noqa: PTH114, PTH118
-        for parent, names, _ in os.walk(folder)
-        for name in names
+def is_left_over(plan: Path) -> bool:
+    """Whether there is no plan, and the folder has nothing but empty folders: git leaves those of a job behind that is
+    on another branch."""
+    if os.path.lexists(plan):
+        return False
+    # A link to a folder is listed among the folders.
+    return not any(
+        files or any(os.path.islink(f"{parent}/{name}") for name in folders)  # noqa: PTH114
+        for parent, folders, files in os.walk(plan.parent)
     )
 
 

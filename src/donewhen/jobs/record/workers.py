@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from donewhen.config.agent_runtimes import AGENT_RUNTIMES
+from donewhen.config.state_folder import FOLDER
 from donewhen.foundation.caller_variables import CALLER_VARIABLES
 from donewhen.foundation.git_clone import Clone, clone_of
 from donewhen.foundation.plain_text import one_line
@@ -60,6 +62,24 @@ def worker_on_record(entries: Sequence[Entry]) -> Worker | None:
     started = (entry.content for entry in reversed(entries) if isinstance(entry.content, Started))
     last = next((content for content in started if content.job is None), None)
     return None if last is None else last.worker
+
+
+def note_started(root: Path, me: Worker) -> None:
+    """Remember on this machine that a session has started a job, so that it isn't asked to start another."""
+    if me.process:
+        with suppress(OSError):
+            place = _mark(root, me)
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            place.touch()
+
+
+def has_started_a_job(root: Path, me: Worker) -> bool:
+    """Whether the session has started a job since its process began."""
+    return bool(me.process) and _mark(root, me).exists()
+
+
+def _mark(root: Path, me: Worker) -> Path:
+    return root / FOLDER / "state" / f"attempts-started-{me.process.replace(':', '-')}.json"
 
 
 def worker_data(worker: Worker) -> dict[str, object]:
