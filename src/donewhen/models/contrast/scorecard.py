@@ -28,8 +28,9 @@ _RIDGE_CASES = 70
 """The number of cases for which it costs one unit."""
 CAUTION = 0.5
 """Standard errors subtracted from the gain of a condition."""
-PHRASE_CAUTION = 1.5
-"""The same for a phrase, which is one of thousands."""
+PHRASE_CAUTION = (1.5, 2.5)
+"""The same for a phrase with few and with many cases: it is one of thousands, and more cases have more phrases."""
+_FEW, _MANY = 200, 400
 LEAST_GAIN = 1.0
 """Minimum gain of a rule after all deductions: what one more rule for people to read has to be worth."""
 TURNED = 0.2
@@ -102,6 +103,8 @@ class Scorer:
 
     def __init__(self, cases: Sequence[StudiedCase], field: CaseSets) -> None:
         self._field = field
+        low, high = PHRASE_CAUTION
+        self._phrase_caution = low + (high - low) * min(1.0, max(0.0, (len(cases) - _FEW) / (_MANY - _FEW)))
         self._ridge = UNIT * UNIT * min(RIDGE[1], max(RIDGE[0], len(cases) / _RIDGE_CASES))
         names = {name: number for number, name in enumerate(dict.fromkeys(case.cluster for case in cases))}
         self._cluster = [names[case.cluster] for case in cases]
@@ -179,7 +182,7 @@ class Scorer:
         )
         if best <= LEAST_GAIN:
             return None
-        caution = PHRASE_CAUTION if isinstance(candidate.condition, PhraseCondition) else CAUTION
+        caution = self._phrase_caution if isinstance(candidate.condition, PhraseCondition) else CAUTION
         worth = self.worth(state, candidate.mask, shift, caution) - self.cost(shift)
         if worth <= LEAST_GAIN or not self._is_stable(state, candidate, shift):
             return None
