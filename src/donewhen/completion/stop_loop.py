@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from donewhen.completion.checking import run_check
@@ -28,7 +29,8 @@ class StopLoopTurn(NamedTuple):
     result: TaskCompletionResult
 
 
-class StopLoopResult(NamedTuple):
+@dataclass(frozen=True)
+class StopLoopResult:
     """How the loop ended."""
 
     ending: Literal["done", "turns_spent", "time_spent", "nothing_changed"]

@@ -10,8 +10,8 @@ import hashlib
 import os
 import re
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from donewhen.foundation.files import read_regular
 from donewhen.foundation.git import repository_root
@@ -22,7 +22,8 @@ CLONE_FILE = Path("donewhen") / "clone"
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
-class Clone(NamedTuple):
+@dataclass(frozen=True)
+class Clone:
     """A clone, and the work tree in it."""
 
     id: str

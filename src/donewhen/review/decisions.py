@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.decisions import Decision, decide
@@ -21,7 +21,8 @@ ABOUT_WAITING: frozenset[Kind] = frozenset({"asked", "blocked", "out_of_budget",
 _REASON = "Decided in the review."
 
 
-class WaitingDecision(NamedTuple):
+@dataclass(frozen=True)
+class WaitingDecision:
     """What was recorded, whether it counts, and what follows from it."""
 
     entry: Entry
@@ -37,7 +38,9 @@ def decide_waiting(
     match item.kind:
         case "asked" | "blocked":
             record = answer_job(workspace, job.id, words, approval, seen=item.subject)
-            return WaitingDecision(*record, "answered; the agent reads it at its next stop, and goes on")
+            return WaitingDecision(
+                record.entry, record.counts, "answered; the agent reads it at its next stop, and goes on"
+            )
         case "out_of_budget":
             return _decide_budget(workspace, job, item, choice, approval, words)
         case _:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 from donewhen.foundation.canonical import digest_of
 from donewhen.foundation.errors import DonewhenError, UsageError
@@ -17,7 +18,8 @@ from donewhen.jobs.plan.job import Job
 from donewhen.jobs.plan.workspace import Workspace
 
 
-class SignOff(NamedTuple):
+@dataclass(frozen=True)
+class SignOff:
     """What people have said about a criterion that is checked by hand."""
 
     state: Literal["passed", "failed", "stale", "needs_human"]

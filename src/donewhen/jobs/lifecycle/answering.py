@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.contract.agreement import approval_policy
@@ -19,7 +20,8 @@ LONGEST_ANSWER = 4000
 """Characters: an agent's tools cut what is much longer, and nothing of an answer may be lost."""
 
 
-class AnswerRecord(NamedTuple):
+@dataclass(frozen=True)
+class AnswerRecord:
     """The entry of an answer, and whether it counts."""
 
     entry: Entry

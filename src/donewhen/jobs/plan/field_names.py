@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
 
 from donewhen.jobs.plan.document import parse_document
 from donewhen.jobs.plan.templates import job_plan
@@ -24,13 +23,6 @@ _ALIKE = 0.87
 """One wrong, missing or exchanged letter in a name of six or more; ``owner`` and ``order`` are not alike."""
 
 
-class Misspelling(NamedTuple):
-    """A field that a plan has, and the one that was probably meant."""
-
-    found: str
-    meant: str
-
-
 @lru_cache(maxsize=1)
 def known_fields() -> frozenset[str]:
     """The fields that donewhen or the format knows in the plan of a job."""
@@ -38,8 +30,8 @@ def known_fields() -> frozenset[str]:
     return frozenset(document.fields) | _OPTIONAL
 
 
-def misspelled_fields(names: Iterable[str]) -> tuple[Misspelling, ...]:
-    """The unknown fields that are nearly written like a known one."""
+def misspelled_fields(names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """The unknown fields that are nearly written like a known one, each with the known one."""
     known = known_fields()
     found = []
     for name in names:
@@ -47,5 +39,5 @@ def misspelled_fields(names: Iterable[str]) -> tuple[Misspelling, ...]:
             continue
         plain = name.strip().casefold().replace("-", "_")
         near = [plain] if plain in known else difflib.get_close_matches(plain, known, 1, _ALIKE)
-        found += [Misspelling(name, other) for other in near]
+        found += [(name, other) for other in near]
     return tuple(found)
