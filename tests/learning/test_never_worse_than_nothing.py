@@ -136,7 +136,9 @@ def test_more_false_releases_than_the_mission_allows_are_refused() -> None:
 
 
 def test_without_unseen_tickets_nothing_is_adopted_and_without_trials_nothing_is_decided() -> None:
-    assert not adoption([], []).accepted
+    for parts in (([], []), (GOOD, []), ([], GOOD)):
+        assert not adoption(*parts).accepted
+    assert "no test ticket" in adoption(GOOD, []).reason
     off = MissionFile(mission="m", trial="off")
     assert adoption_of(state_with([], []), off, {}).accepted
 

@@ -48,14 +48,13 @@ def adoption_of(state: RunState, settings: MissionFile, clusters: Mapping[str, s
         ],
         "test": list(_test_rows(state, clusters)),
     }
-    measured = {name: rows for name, rows in parts.items() if rows}
-    if not measured:
-        return Adoption(accepted=False, reason="no unseen ticket was judged before and after the run")
-    for name, rows in measured.items():
+    for name, rows in parts.items():
+        if not rows:
+            return Adoption(accepted=False, reason=f"no {name} ticket was judged before and after the run")
         reason = _objection(name, rows, settings.trial, settings.seed)
         if reason is not None:
             return Adoption(accepted=False, reason=reason)
-    reason = _released_too_much([row for rows in measured.values() for row in rows], settings.trial)
+    reason = _released_too_much([row for rows in parts.values() for row in rows], settings.trial)
     return Adoption(accepted=reason is None, reason=reason or "")
 
 
