@@ -39,7 +39,7 @@ for _mark in ("CI", "GITHUB_ACTIONS"):
 # Crash logs of tests are nobody's.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="donewhen-tests-state-")
 
-_SCENES_OF_A_FILE = 3
+_SCENES_OF_A_FILE = 4
 _FIRST = ("test_ray", "test_one_loop", "browser")
 _Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
 

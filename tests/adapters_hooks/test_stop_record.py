@@ -71,6 +71,18 @@ def test_an_end_in_several_records_is_one(tmp_path: Path, monkeypatch: pytest.Mo
     ]
 
 
+def test_two_ends_of_the_same_second_that_read_the_same_are_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "person"))
+    here, elsewhere = tmp_path / "here" / RECORD, tmp_path / "elsewhere" / RECORD
+    append_row(row("incomplete", "e1"), here)
+    elsewhere.parent.mkdir()
+    elsewhere.write_bytes(here.read_bytes() + here.read_bytes().replace(b'"e1"', b'"e2"'))
+    found = ends_by_record(tmp_path, here, elsewhere)
+    assert [(path, len(ends)) for path, ends in found.items()] == [(here, 1), (elsewhere, 1)]
+
+
 def test_an_end_is_recorded_where_it_can_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     append_row(row(), tmp_path / "file" / RECORD, tmp_path / RECORD)

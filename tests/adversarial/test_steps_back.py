@@ -41,7 +41,8 @@ class Repository(Shop):
         self.root = root
         self.git("init", "-q", "-b", "main")
         super().__init__(root)
-        self.write("donewhen.toml", "[stop]\njobs = true\n")
+        # Only what holds an agent: which job it could start is not asked, unless a test wants it.
+        self.write("donewhen.toml", '[stop]\njobs = true\nrequire_job = "off"\n')
         self.open = self.job(started=False)
         self.commit("agreed")
         self.start()
@@ -228,6 +229,16 @@ def test_the_step_back_is_in_the_audit_and_in_the_record_of_the_stop(repository:
     assert json.loads(record)["code"] == "record_gone_back"
     audited = json.loads(repository.run("audit", "--json").stdout)
     assert "record_gone_back" in {finding["code"] for finding in audited["findings"]}
+
+
+def test_a_lost_record_is_reported_before_an_agent_is_asked_to_start_a_job(repository: Repository) -> None:
+    repository.git("switch", "-q", "-C", "main", "HEAD~1")
+    repository.write("donewhen.toml", "[stop]\njobs = true\n")
+    assert repository.held_for_the_record()
+    assert repository.held_for_the_record()
+    assert accept_heads(repository.root) == ""
+    assert f"donewhen start {repository.open.id}" in (repository.hook() or "")
+    assert repository.hook() is None
 
 
 def test_settings_that_are_stashed_with_the_jobs_release_nobody(tmp_path: Path) -> None:

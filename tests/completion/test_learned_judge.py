@@ -21,7 +21,7 @@ from donewhen.testing import Script, ScriptedAdapter, make_context, say
 from donewhen.testing.models import ScriptedJudge
 from sentences import assert_sentences
 
-SCAFFOLD = ('When "skipped" occurs, the verdict is fail.',)
+SCAFFOLD = ('When "skipped" occurs, the verdict is fail.', 'When "guessed" occurs, the verdict is fail.')
 PARTS = '\n[from_job]\nparts = ["outputs"]\n'
 
 
@@ -66,6 +66,17 @@ def test_a_judge_that_was_taught_nothing_leaves_it_to_a_person(tmp_path: Path) -
     result = checked(tmp_path, LLMJudgeChecker(mission=tmp_path / "judge", files=("report.md",)))
     assert (result.complete, result.code) == (False, ReasonCode.NEEDS_HUMAN)
     assert result.code is not None and ReasonCode(result.code).undecided
+
+
+def test_a_judge_with_one_rule_decides_only_what_the_rule_decides(tmp_path: Path) -> None:
+    make(tmp_path / "judge", scaffold=SCAFFOLD[:1])
+    checker = LLMJudgeChecker(mission=tmp_path / "judge", files=("report.md",))
+    (tmp_path / "report.md").write_text("All tests ran.\n")
+    result = checked(tmp_path, checker)
+    assert (result.complete, result.code) == (False, ReasonCode.NEEDS_HUMAN)
+    assert_sentences(result.feedback)
+    (tmp_path / "report.md").write_text("Some were skipped.\n")
+    assert checked(tmp_path, checker).code == ReasonCode.JUDGE_FAILED
 
 
 def test_a_judge_that_cant_read_a_rule_that_binds_it_passes_nothing(tmp_path: Path) -> None:

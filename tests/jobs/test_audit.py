@@ -24,6 +24,7 @@ from donewhen.jobs.ledger.entries import Actor
 from donewhen.jobs.ledger.ledger import Ledger
 from donewhen.jobs.lifecycle.completion import complete
 from donewhen.jobs.lifecycle.promise import verify_promise
+from donewhen.jobs.lifecycle.start import start_job
 from donewhen.jobs.plan.creating import add_job, create_project
 from donewhen.jobs.plan.workspace import Workspace, find_workspace
 
@@ -97,8 +98,10 @@ def test_a_project_that_nobody_has_touched_is_clean(tmp_path: Path) -> None:
 
 def test_an_audit_leaves_no_trace(shop: Workspace, git: Git, donewhen: Callable[..., Any]) -> None:
     shutil.rmtree(shop.folder / "state")
+    before = git(shop.root, "status", "--porcelain", "--ignored")
+    assert "state" not in before
     assert donewhen(["audit"], shop.root).returncode == 0
-    assert git(shop.root, "status", "--porcelain", "--ignored") == ""
+    assert git(shop.root, "status", "--porcelain", "--ignored") == before
 
 
 @pytest.mark.parametrize(
@@ -479,6 +482,7 @@ def test_a_chain_of_a_newer_version_is_not_called_broken(shop: Workspace) -> Non
 @pytest.mark.parametrize("broken", [False, True])
 def test_a_broken_record_costs_no_iteration(shop: Workspace, broken: bool) -> None:
     path = chain_of(shop, "one")
+    assert start_job(shop, "one", ME.by).started
     if broken:
         first, rest = path.read_bytes().split(b"\n", 1)
         path.write_bytes(first.replace(b'"how":"agreed"', b'"how":"agrees"') + b"\n" + rest)

@@ -180,7 +180,7 @@ BROKEN: dict[str, Callable[[Job], object]] = {
     "an unknown status": lambda job: job.path.write_text(
         job.path.read_text().replace("status: planned", "status: wip")
     ),
-    "no plan": lambda job: job.path.unlink(),
+    "no plan beside another file": lambda job: job.path.rename(job.path.with_name("plan.md.orig")),
     "a folder as plan": lambda job: (job.path.unlink(), job.path.mkdir()),
     "a link to nowhere": lambda job: (job.path.unlink(), job.path.symlink_to("/nowhere")),
 }
@@ -205,6 +205,17 @@ def test_one_unreadable_job_stops_nobody_else(shop: Shop, breaks: Callable[[Job]
     (problem,) = shop.problems()
     assert problem[0] in ("document", "field")
     assert {job.id for job in survey_jobs(shop.workspace).jobs} == {first.id, other.id}
+
+
+def test_a_folder_without_its_plan_is_a_broken_job_only_if_it_has_a_file(shop: Shop) -> None:
+    job, left = shop.job("job"), shop.job("left", agreed=False)
+    left.path.unlink()
+    (left.path.parent / "outputs").mkdir(exist_ok=True)
+    assert shop.problems() == []
+    assert {one.id for one in survey_jobs(shop.workspace).jobs} == {job.id}
+    (left.path.parent / "outputs" / "result.txt").write_text("made\n")
+    ((code, message),) = shop.problems()
+    assert (code, "plan file is missing" in message) == ("document", True)
 
 
 def test_every_command_about_another_job_works_beside_one_that_cannot_be_read(shop: Shop, donewhen: Donewhen) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from donewhen.foundation.errors import UsageError
 from donewhen.jobs.imports.feature_list import read_feature_list
-from donewhen.jobs.imports.items import ImportItem, ReadSource, SourceText
+from donewhen.jobs.imports.items import ImportItem, ReadSource, SourceClaim, SourceText
 from donewhen.jobs.ledger.finding_codes import FindingCode
 from sentences import assert_sentences
 
@@ -43,7 +43,7 @@ def test_a_feature_is_one_criterion_with_its_steps() -> None:
     )
     assert item.objective == ""
     assert item.notes == ("Category: functional",)
-    assert item.claim == ("passes: false", False)
+    assert item.claim == SourceClaim("passes: false", done=False)
     assert item.where == "feature_list.json [0]"
 
 
@@ -62,13 +62,14 @@ def test_the_same_words_twice_are_told_apart_by_their_order() -> None:
 
 @pytest.mark.parametrize("value", [True, "true", "pass"])
 def test_what_passes_is_a_claim(value: object) -> None:
-    assert only(read_feature(passes=value)).claim == (f"passes: {json.dumps(value)}", True)
+    assert only(read_feature(passes=value)).claim == SourceClaim(f"passes: {json.dumps(value)}", done=True)
     assert only(read_feature(passes=value)).hash == only(read_feature()).hash
 
 
 def test_a_word_for_the_state_is_a_claim_too() -> None:
-    assert only(read_feature(status="Done")).claim == ("passes: false, status Done", True)
-    assert only(read_feature(state="not_started")).claim == ("passes: false, status not_started", False)
+    assert only(read_feature(status="Done")).claim == SourceClaim("passes: false, status Done", True, "Done")
+    begun = SourceClaim("passes: false, status not_started", False, "not_started")
+    assert only(read_feature(state="not_started")).claim == begun
     assert not only(read_feature(passes={"by": "me"})).claim.done
 
 

@@ -445,7 +445,9 @@ def test_a_poisoned_memory_deceives_the_overview_and_nobody_who_decides(shop: Wo
     assert (proposed.agreement.state, proposed.plan.status) == ("voided", "planned")
     agree(shop, proposed, ME)
     assert run_as_evidence(shop, shop.job("one"), ["true"], ME.by).passed
-    assert "POISON" not in "".join(path.read_text() for path in (shop.folder / "ledger").iterdir())
+    ledger = [path.read_text() for path in (shop.folder / "ledger").rglob("*.json*")]
+    assert ledger
+    assert "POISON" not in "".join(ledger)
     assert shop.ledger.read(shop.job("one").id).entries[-2].data["terms"]["criteria"] == ["It is"]
 
 

@@ -27,6 +27,7 @@ from donewhen.jobs.ledger import entries as entries_module
 from donewhen.jobs.ledger.approval import Approval
 from donewhen.jobs.ledger.entries import Actor, verify_chain
 from donewhen.jobs.ledger.entry_content import Agreed, TermsDecided, decode_content
+from donewhen.jobs.ledger.entry_files import entry_file_name
 from donewhen.jobs.ledger.ledger import Ledger, LedgerError
 from donewhen.jobs.ledger.terms_content import (
     JOB_TERMS,
@@ -289,8 +290,7 @@ def shop(tmp_path: Path) -> Workspace:
 
 def add_newer_terms(workspace: Workspace, chain: str) -> str:
     """Add an agreement of a later version to a chain, and return where it is."""
-    path = workspace.folder / "ledger" / f"{chain}.jsonl"
-    lines = path.read_bytes().splitlines()
+    path, lines = stored(workspace, chain)
     last = json.loads(lines[-1])
     agreed = next(json.loads(line) for line in lines if json.loads(line)["type"] == "agreed")
     schema = agreed["data"]["terms"]["schema"].replace("/v1", "/v2")
@@ -301,9 +301,22 @@ def add_newer_terms(workspace: Workspace, chain: str) -> str:
         "prev": last["hash"],
         "data": {"how": "agreed", "terms": terms, "hash": digest_of(terms)},
     }
-    line = canonical_json({**content, "hash": digest(canonical_json(content))})
-    path.write_bytes(path.read_bytes() + line + b"\n")
+    value = digest(canonical_json(content))
+    line = canonical_json({**content, "hash": value})
+    if path.is_dir():
+        (path / entry_file_name(content["seq"], value)).write_bytes(line + b"\n")
+    else:
+        path.write_bytes(path.read_bytes() + line + b"\n")
     return f"{workspace.where(path)}:{last['seq'] + 1}"
+
+
+def stored(workspace: Workspace, chain: str) -> tuple[Path, list[bytes]]:
+    """Where a chain is, a file of a job or a folder of its parents, and its lines."""
+    folder = workspace.folder / "ledger" / chain
+    if folder.is_dir():
+        return folder, [path.read_bytes().strip() for path in sorted(folder.iterdir())]
+    path = folder.with_name(f"{chain}.jsonl")
+    return path, path.read_bytes().splitlines()
 
 
 @pytest.mark.parametrize("chain", ["job", "project"])
@@ -324,8 +337,8 @@ def test_terms_of_a_newer_version_close_the_gates_and_say_so(shop: Workspace, ch
 
 
 def test_a_broken_ledger_of_the_project_closes_the_gates(shop: Workspace) -> None:
-    path = shop.folder / "ledger" / f"{shop.project().id}.jsonl"
-    path.write_bytes(path.read_bytes() + b"{}\n")
+    folder, _ = stored(shop, shop.project().id)
+    (folder / f"00099-{'0' * 16}.json").write_bytes(b"{}\n")
     facts = facts_of(shop, shop.job("one"))
     assert (facts.chain_breaks, len(facts.project_breaks), facts.record_intact) == ((), 1, False)
     assert "record_broken" in {str(reason.code) for gate in evaluate(facts).gates for reason in gate.reasons}
@@ -341,10 +354,11 @@ def test_an_error_in_our_own_code_is_not_reported_as_invalid_data(
     def fail(*_: object) -> None:
         raise error("ours")
 
-    line = (shop.folder / "ledger" / f"{shop.project().id}.jsonl").read_bytes()
+    path, _ = stored(shop, shop.job("one").id)
+    line = path.read_bytes()
     with monkeypatch.context() as patched, pytest.raises(error, match="ours"):
         patched.setattr(entries_module, "decode_content", fail)
-        verify_chain(shop.project().id, line)
+        verify_chain(shop.job("one").id, line)
     with monkeypatch.context() as patched, pytest.raises(error, match="ours"):
         patched.setattr(agreement_module, "compare_terms", fail)
         agreement_proposals(shop, [shop.job("one")])

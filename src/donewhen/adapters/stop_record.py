@@ -84,11 +84,13 @@ def append_row(row: StopRow, *records: Path) -> None:
 def ends_by_record(root: Path, *records: Path) -> dict[Path, list[UnverifiedEnd]]:
     """The unverified ends in these records and in the person's; those in several of them only once."""
     found: dict[Path, list[UnverifiedEnd]] = {}
-    seen: set[UnverifiedEnd] = set()
+    seen: set[str | UnverifiedEnd] = set()
     own = kept_for(_ENDS, _place(root))
     for path in dict.fromkeys((*records, *own)):
-        found[path] = [end for end in unverified_ends(path) if end not in seen]
-        seen.update(found[path])
+        # Two ends may differ in nothing but what identifies them; a stop has only its content.
+        ends = [(key if isinstance(key, str) else end, end) for key, end in _ends_by_key(path).items()]
+        found[path] = [end for known_as, end in ends if known_as not in seen]
+        seen.update(known_as for known_as, _ in ends)
     for path in dict.fromkeys(folder.parent / _NOT_RUN for folder in own):
         found[path] = unverified_ends(path, str(_place(root)))
     return {path: ends for path, ends in found.items() if ends}
@@ -99,7 +101,12 @@ def unverified_ends(record: Path, project: str | None = None) -> list[Unverified
 
     With ``project``, only the rows that name it.
     """
-    found: dict[object, UnverifiedEnd] = {}
+    return list(_ends_by_key(record, project).values())
+
+
+def _ends_by_key(record: Path, project: str | None = None) -> dict[str | int, UnverifiedEnd]:
+    """The same by what identifies the end, or else by the number of the line."""
+    found: dict[str | int, UnverifiedEnd] = {}
     for number, line in enumerate(_lines(record)):
         try:
             row = json.loads(line)
@@ -116,7 +123,7 @@ def unverified_ends(record: Path, project: str | None = None) -> list[Unverified
         texts = [row.get(name) for name in UnverifiedEnd._fields]
         at, session, status, how, code, feedback = (text if isinstance(text, str) else "" for text in texts)
         found[key] = UnverifiedEnd(at, session, status or "unverified", how or "stop", code or None, feedback)
-    return list(found.values())
+    return found
 
 
 def _place(root: Path) -> Path:

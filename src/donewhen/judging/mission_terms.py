@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -14,7 +14,9 @@ from donewhen.foundation.errors import ConfigError, DonewhenError
 from donewhen.foundation.files import read_limited
 from donewhen.foundation.size_limits import CODE
 from donewhen.judging.mission import Mission, read_mission
-from donewhen.judging.mission_settings import FromJob
+from donewhen.judging.mission_settings import FromJob, Trial
+
+_LATER_TRIAL_SETTINGS = ("confidence_of_scores", "adoption_confidence", "max_false_release")
 
 
 def mission_terms(folder: Path) -> dict[str, Any]:
@@ -24,7 +26,7 @@ def mission_terms(folder: Path) -> dict[str, Any]:
         settings = mission.settings
         # These don't decide a verdict: trial decides which rules are learned, the others which verdicts people review.
         return terms_of_mission(mission) | {
-            "trial": msgspec.to_builtins(settings.trial),
+            "trial": _trial(settings.trial),
             "spot_check": settings.manual_review.spot_check,
             "alarm_below": settings.manual_review.alarm_below,
         }
@@ -55,6 +57,17 @@ def _plugin_term(model: str) -> dict[str, str]:
 
     plugin = plugin_of(model)
     return {} if plugin is None else {"model_program": plugin.fingerprint()}
+
+
+def _trial(settings: Trial | Literal["off"]) -> dict[str, Any] | str:
+    if settings == "off":
+        return settings
+    terms: dict[str, Any] = msgspec.to_builtins(settings)
+    for name in _LATER_TRIAL_SETTINGS:
+        # Missions were agreed to before there were these settings.
+        if terms[name] == getattr(Trial(), name):
+            del terms[name]
+    return terms
 
 
 def _from_job(settings: FromJob) -> dict[str, Any]:

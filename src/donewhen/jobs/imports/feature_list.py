@@ -149,10 +149,11 @@ def _claim(feature: Mapping[str, Any]) -> SourceClaim:
     if "passes" in feature:
         parts.append(f"passes: {one_line(json.dumps(feature['passes'], default=str), 40)}")
         done = feature["passes"] is True or _text(feature["passes"]).casefold() in _DONE
-    if state := _first(feature, _STATES):
+    state = _first(feature, _STATES)
+    if state:
         parts.append(f"status {one_line(state, 40)}")
         done = done or state.strip().casefold() in _DONE
-    return SourceClaim(", ".join(parts) or "nothing", done)
+    return SourceClaim(", ".join(parts) or "nothing", done, state)
 
 
 def _notes(feature: Mapping[str, Any], where: str, findings: list[ImportFinding]) -> Iterator[str]:

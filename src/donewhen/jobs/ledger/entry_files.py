@@ -57,7 +57,7 @@ def with_entry_files(chain: str, lines: Chain, files: Mapping[str, bytes]) -> Ch
     for number, (name, content) in enumerate(files.items(), 1):
         entry = _entry_in(name, content)
         if isinstance(entry, str):
-            breaks.append(Break(chain, number, f"{name}: {entry}"))
+            breaks.append(Break(chain, number, f"{entry} (in {name})"))
         else:
             entries.append(entry)
     ordered = sorted((*lines.entries, *entries), key=lambda entry: (entry.seq, entry.hash))

@@ -41,6 +41,7 @@ _CHUNK = 8192
 _READ = 1 << 24
 _MAX_KEPT = 32
 _MAX_KEPT_BYTES = 200 * 1024 * 1024
+_UPDATE = "Update donewhen. Nothing was changed."
 
 
 class LedgerError(DonewhenError):
@@ -158,6 +159,12 @@ class Ledger:
         if kind not in KINDS:
             raise LedgerError(f"Unknown ledger event: {kind!r}.")
         folder = self.folder_of(chain)
+        newer = next((failure for failure in after.breaks if failure.problem.startswith(NEWER)), None)
+        if newer is not None:
+            # What a new entry has to follow would be unknown.
+            raise LedgerError(
+                f"An entry of the chain can't be read: {newer.problem}.", where=str(folder), next_step=_UPDATE
+            )
         with locked(self.locks / f"ledger-{chain}.lock"):
             seq, link = next_link(chain, after)
             entry = _made_entry(seq, link, kind, self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"), by, data)
@@ -244,9 +251,7 @@ class Ledger:
                 if newer
                 else f"The last entry of the chain is broken: {entry}.",
                 where=str(path),
-                next_step="Update donewhen. Nothing was changed."
-                if newer
-                else "Run donewhen audit; restore the file from version control.",
+                next_step=_UPDATE if newer else "Run donewhen audit; restore the file from version control.",
             )
         return entry
 
