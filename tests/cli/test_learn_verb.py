@@ -421,13 +421,13 @@ def test_epochs_are_limited_and_a_trial_can_be_left_out(donewhen: Run, mission: 
 
 
 def test_a_budget_that_is_too_small_is_refused_before_anything_is_done(donewhen: Run, mission: Path) -> None:
-    done = donewhen(["learn", "--max-calls", "96"], mission)
+    done = donewhen(["learn", "--max-calls", "132"], mission)
     assert done.returncode == 2
     assert_sentences(done.stderr)
     assert not list(mission.glob("runs/*/*"))
 
 
-@pytest.mark.parametrize("calls", [97, 470])
+@pytest.mark.parametrize("calls", [133, 470])
 def test_a_budget_ends_a_run_and_never_the_evaluation(donewhen: Run, mission: Path, calls: int) -> None:
     told = envelope(donewhen(["learn", "--max-calls", str(calls), "--json"], mission))["data"]
     assert told["status"] == told["summary"]["status"] == "budget_exhausted"

@@ -100,8 +100,9 @@ def test_an_agent_is_held_until_the_judge_is_convinced_and_then_has_a_promise(
 ) -> None:
     project.write("donewhen.toml", "[stop]\njobs = true\n")
     project.run("init", "--title", "Shop")
-    rule = 'When "placeholder" occurs, the verdict is fail.'
-    project.run("mission", "new", "missions/agent-reports", "--rule", rule)
+    # A judge with fewer than two rules leaves it to a person what its default passes.
+    rules = [f'When "{word}" occurs, the verdict is fail.' for word in ("placeholder", "lorem ipsum")]
+    project.run("mission", "new", "missions/agent-reports", *(word for rule in rules for word in ("--rule", rule)))
     project.write("check.sh", "test -s report.md && echo it is there\n")
     # What judges is agreed to as it was committed.
     git(project.root, "add", "--all")
@@ -177,6 +178,8 @@ def test_people_who_overrule_the_judge_change_its_verdict_on_the_next_job(projec
     for job in jobs:
         project.run("start", job)
         project.run("complete", job, status=None)
+    assert project.judged(max(jobs)).data["verdict"] == "pass"
+    assert jobs[max(jobs)], "the last one is flawed"
     passed = [job for job in jobs if project.judged(job).data["verdict"] == "pass"]
     assert len(passed) >= 34
 

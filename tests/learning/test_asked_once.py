@@ -46,7 +46,7 @@ class Counted(Contrast):
 class AskedEachTime:
     """The same model as earlier versions asked it: once for every sampler."""
 
-    name, free = Contrast.name, Contrast.free
+    name, free, in_points = Contrast.name, Contrast.free, Contrast.in_points
 
     def __init__(self) -> None:
         self._contrast = Contrast()

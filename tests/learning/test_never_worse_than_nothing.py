@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from donewhen.foundation.errors import ExitCode
-from donewhen.judging.guidance import Guidance
+from donewhen.judging.guidance import Guidance, Op
 from donewhen.judging.mission import read_mission
 from donewhen.judging.mission_settings import MissionFile, Trial
 from donewhen.learning.after.adoption import Adoption, adoption_of
@@ -157,13 +157,45 @@ def test_a_rule_that_fires_on_nearly_everything_passes_no_trial() -> None:
     assert run_trial("add", before, some, Trial(), 1).reason == "better"
 
 
-def test_false_releases_are_measured_against_a_rate_and_not_against_a_judge_that_blocks_everything() -> None:
+def released_by(op: Op, released: int, allowed: int, passed: int) -> str:
+    """A change of a judge that blocks everything but the first ``passed`` pieces of good work."""
+    labels: list[Binary] = ["pass"] * 20 + ["fail"] * 20
+    before = judged([(label, "pass" if number < passed else "fail") for number, label in enumerate(labels)])
+    after = judged([(label, "pass" if number < 20 + released else "fail") for number, label in enumerate(labels)])
+    settings = Trial(max_more_false_releases=allowed)
+    # An adopted judge might release as much.
+    assert released / 20 < settings.max_false_release
+    return run_trial(op, before, after, settings, 1).reason
+
+
+@pytest.mark.parametrize(("op", "made"), [("add", "better"), ("update", "no_worse"), ("delete", "no_worse")])
+def test_a_change_that_releases_more_is_refused_although_the_released_share_would_be_adopted(op: Op, made: str) -> None:
+    for released, allowed, accepted in ((0, 0, True), (1, 0, False), (1, 1, True), (4, 3, False), (4, 4, True)):
+        assert released_by(op, released, allowed, passed=1) == (made if accepted else "more_false_releases")
+
+
+def test_only_the_first_rule_that_passes_anything_may_release_a_little() -> None:
+    """A judge that blocks everything has no false release; nothing could ever be learned from there."""
+    assert [released_by("add", released, 0, passed=0) for released in (1, 2, 3)] == ["better"] * 2 + [
+        "more_false_releases"
+    ]
+    assert released_by("add", 1, 0, passed=1) == "more_false_releases"
+    for op in ("update", "delete", "merge"):
+        assert released_by(op, 1, 0, passed=0) == "more_false_releases"
+
+
+def test_a_more_probable_label_does_not_make_up_for_a_false_release() -> None:
     labels: list[Binary] = ["fail"] * 20 + ["pass"] * 20
-    before = judged([(label, "fail") for label in labels])
-    for released, reason in ((10, "better"), (11, "more_false_releases")):
-        verdicts: list[Binary] = ["pass" if number < released or number >= 20 else "fail" for number in range(40)]
-        after = judged(list(zip(labels, verdicts, strict=True)))
-        assert run_trial("add", before, after, Trial(), 1).reason == reason
+    before = {
+        f"t{n}": LabelledVerdict(label, label, score=1.0 if label == "pass" else -1.0) for n, label in enumerate(labels)
+    }
+    before["t39"] = LabelledVerdict("pass", "fail", score=-1.0)
+    surer = {key: row._replace(score=3 * (row.score or 0)) for key, row in before.items()}
+    surer["t39"] = LabelledVerdict("pass", "pass", score=1.0)
+    assert run_trial("add", before, surer, Trial(), 1).accepted
+    releasing = surer | {"t0": LabelledVerdict("fail", "pass", score=1.0)}
+    assert run_trial("add", before, releasing, Trial(), 1).reason == "more_false_releases"
+    assert run_trial("add", before, releasing, Trial(max_more_false_releases=1), 1).reason == "better_scores"
 
 
 def test_a_rule_that_only_makes_labels_more_probable_passes_if_that_is_sure() -> None:

@@ -605,10 +605,12 @@ def test_a_report_that_cannot_be_written_leaves_a_run_that_can_be_taken_up(tmp_p
 def test_a_second_run_begins_where_the_first_has_ended(tmp_path: Path) -> None:
     toml = TOML.replace("epochs = 2", "epochs = 1").replace("= 4", "= 40")
     # The first run finds one of two flaws, so it still lets many bad tickets through.
-    toml = toml.replace("[trial]\n", "[trial]\nmax_false_release = 0.6\nadoption_confidence = 0.5\n")
-    mission = mission_in(tmp_path, two_words(), toml)
+    toml = toml.replace("[trial]\n", "[trial]\nmax_false_release = 0.5\n")
+    timeouts = [row(f"t{at}", "fail", f"timeout {at}") for at in range(16)]
+    mission = mission_in(tmp_path, small(30, 40) + timeouts, toml)
     first = learn_mission(mission, ScriptedJudge(obedient, None, two_changes))
     second = learn_mission(mission, ScriptedJudge(obedient, None, two_changes))
+    assert first.adoption.accepted, first.adoption.reason
     assert first.state.guidance.step == 1
     assert second.state.manifest["guidance"]["step"] == 1
     assert mission.guidance().step == 2

@@ -112,10 +112,10 @@ class Trial(_Table, frozen=True, kw_only=True):
     """Share of the resamples, by cluster, in which a learned judge must beat the best judge that always says the same,
     on the validation tickets and on the test tickets, to be adopted."""
     max_false_release: Share = 0.25
-    """Share of the bad work that an adopted judge may let through. During a run it may be twice as much, because later
-    rules can catch what an early one lets through."""
+    """Share of the bad work that an adopted judge may let through. If the judge so far passes nothing, the first rule
+    that passes anything may use up 40% of it."""
     max_more_false_releases: Natural = 0
-    """Number of false releases that a change may add above that share."""
+    """Number of false releases that any other change may add."""
     min_gain: Natural = 1
     """Minimum number of tickets by which an added rule must lower the error."""
 

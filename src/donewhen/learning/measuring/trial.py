@@ -29,7 +29,7 @@ MEANINGS: dict[TrialReason, str] = {
     "no_worse": "The change raises neither the error nor the false releases on unseen tickets.",
     "too_few_tickets": "There are fewer unseen tickets than a trial needs.",
     "more_errors": "The change raises the error on unseen tickets.",
-    "more_false_releases": "The change causes more false releases on unseen tickets than the mission allows.",
+    "more_false_releases": "The change causes more false releases on unseen tickets.",
     "not_better": "The added rule does not lower the error on unseen tickets.",
     "not_sure": "The error is lower, but not in enough of the resamples.",
     "trivial": "A judge with the same verdict for every ticket would gain as much from the tickets that it changes.",
@@ -63,8 +63,8 @@ class LabelledVerdict(NamedTuple):
 _UNIT = 0.34657359
 """Half the logarithm of 2."""
 _DEEPEST = 60.0
-_EARLY = 2.0
-"""How much more than the allowed false releases a change may leave: later rules can catch them before adoption."""
+_FIRST_RELEASES = 0.4
+"""The part of the share of false releases allowed at adoption that the first rule that passes anything may use up."""
 _CHANCE = 1.0
 """By how many standard deviations a rule has to choose better than chance if it beats no trivial judge yet."""
 
@@ -105,7 +105,8 @@ def run_trial(
         if all(judged[key].score is not None for judged in (before, after) for key in keys):
             losses = [before[key].loss for key in keys], [after[key].loss for key in keys]
             scores = paired_bootstrap(*losses, settings.resamples, seed, clusters).share_lower
-    reason = _reason(op, len(keys), errors, released, share, settings, _fails(before))
+    allowed = max(released[0] + settings.max_more_false_releases, _first_releases(op, before, settings))
+    reason = _reason(op, len(keys), errors, share, settings, releases_more=released[1] > allowed)
     if reason == "better" and errors[1] >= _trivial_errors(before) and not _chooses(before, after):
         reason = "trivial"
     if reason in ("not_better", "not_sure") and scores >= settings.confidence_of_scores:
@@ -120,6 +121,17 @@ def run_trial(
         tuple(key for key in keys if before[key].wrong and not after[key].wrong),
         tuple(key for key in keys if after[key].wrong and not before[key].wrong),
     )
+
+
+def _first_releases(op: Op, before: Mapping[str, LabelledVerdict], settings: Trial) -> int:
+    """How many false releases an added rule may cause where the judge before it passes nothing.
+
+    Such a judge has no false release only because it blocks everything: compared with it, hardly any rule for pass
+    could be learned. As soon as a judge passes anything, no rule may release more than it did.
+    """
+    if op != "add" or any(judged.verdict == "pass" for judged in before.values()):
+        return 0
+    return int(_FIRST_RELEASES * settings.max_false_release * _fails(before))
 
 
 def _fails(judged: Mapping[str, LabelledVerdict]) -> int:
@@ -151,21 +163,13 @@ def _chooses(before: Mapping[str, LabelledVerdict], after: Mapping[str, Labelled
 
 
 def _reason(
-    op: Op,
-    tickets: int,
-    errors: tuple[int, int],
-    released: tuple[int, int],
-    share: float,
-    settings: Trial,
-    fails: int,
+    op: Op, tickets: int, errors: tuple[int, int], share: float, settings: Trial, *, releases_more: bool
 ) -> TrialReason:
     if tickets < settings.min_tickets:
         return "too_few_tickets"
     if errors[1] > errors[0]:
         return "more_errors"
-    if released[1] > max(
-        released[0] + settings.max_more_false_releases, int(_EARLY * settings.max_false_release * fails)
-    ):
+    if releases_more:
         return "more_false_releases"
     if op != "add":
         return "no_worse"

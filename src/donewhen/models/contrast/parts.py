@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 HEADING = re.compile(
@@ -20,7 +21,8 @@ _DIFF = re.compile(r"^(?:diff --git |--- (?:a/|/dev/null))", re.MULTILINE)
 _FILE = re.compile(r"^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
 
 
-class Diff(NamedTuple):
+@dataclass(frozen=True)
+class Diff:
     """The changes of a diff, line by line."""
 
     text: str

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from donewhen.foundation.binary import Binary
@@ -58,7 +59,8 @@ class ScoreState(NamedTuple):
         return sum(members for level, members in self.levels.items() if _passes(level, self.default))
 
 
-class Addition(NamedTuple):
+@dataclass(frozen=True)
+class Addition:
     """A rule that would help, with the cases that it applies to and its worth."""
 
     rule: Rule
