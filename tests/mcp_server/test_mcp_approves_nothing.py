@@ -197,7 +197,7 @@ def test_an_approval_cannot_be_smuggled_in(
         assert since
         assert {entry.by.kind for entry in since} == {"agent"}
         assert shop.read(one).status != "done"
-    assert [status.state for status in evidence_statuses(shop.workspace, shop.read(job))] == ["missing"]
+    assert [status.state for status in evidence_statuses(shop.workspace, shop.read(job))] == ["needs_human"]
     assert shop.workspace.project().status != "done"
     # Nobody but the setup has put a person on record anywhere.
     people = [
