@@ -52,6 +52,7 @@ _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?:just now|\d+ (?:minute|hour|day|month|year)s? ago) \(\d{4}-\d\d-\d\d \d\d:\d\d\)", "‹time›"),
         (r"\b(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]):\d+", "‹address›"),
         (rf"\b{_YEAR_MONTH}-?\d\d[T ]\d\d:?\d\d(?::?\d\d(?:\.\d+)?)?(?: ?Z\b| ?UTC\b|[+-]\d\d:?\d\d)?", "‹time›"),
+        (r"‹time›-[0-9a-f]{6}\b", "‹time›-‹hash›"),
         (rf"(?<!\d){_YEAR_MONTH}-?\d\d(?!\d)", "‹date›"),
         (r"\bsha(1|256|512):[0-9a-f]{6,}…?", r"sha\1:…"),
         (r"\bed25519:[A-Za-z0-9+/]{20,}={0,2}", "ed25519:…"),

@@ -268,6 +268,7 @@ def _leaves() -> list[tuple[str, Settings, Settings]]:
     other["Level | None"] = "landlock"
     other["SignExceptions"] = ("/src/plugin/**: frames",)
     other["ProbingTime"] = 7.0
+    other["RequireJob"] = "off"
     other |= dict.fromkeys(("str", "str | None"), "other")
     tests = TestSettings("pytest")
     guard = GuardSettings(tests=tests)

@@ -97,6 +97,7 @@ histories = st.builds(
     st.sampled_from([False, False, False, True]),
     mostly((), (50,), (50, 50), (50, 40, 60), (90,) * 9),
     st.none(),
+    answer=st.none(),
 )
 
 

@@ -175,7 +175,8 @@ class Jobs(RuleBasedStateMachine):
             return
         if not result.done:
             assert result.job.status != "done"
-            book.tries += 1
+            # What was never agreed to, or never started, is refused for nothing.
+            book.tries += book.agreed and book.started
             if book.tries > book.limit:
                 book.needs_decision, book.freed = True, False
             book.standing = None
