@@ -144,8 +144,8 @@ def some(label: Binary, texts: Iterable[str]) -> tuple[Case, ...]:
 
 
 CASES = (
-    *some("fail", (f"in round {number} two tests were skipped by us" for number in range(12))),
-    *some("pass", (f"in round {number} all tests were run by us" for number in range(12))),
+    *some("fail", (f"in round {number} two tests were skipped by us" for number in range(16))),
+    *some("pass", (f"in round {number} all tests were run by us" for number in range(16))),
 )
 FEW = (CASES[0], CASES[12])
 
@@ -181,13 +181,15 @@ def test_an_idea_of_the_model_comes_beside_what_the_contrast_shows() -> None:
 
 
 def test_what_the_model_gets_right_by_itself_needs_no_rule() -> None:
-    def texts(how: str) -> Iterable[str]:
-        return (f"in round {number} tests were {how} by us" for number in range(8))
+    def texts(*how: str) -> Iterable[str]:
+        return (f"in round {number} tests were {how[number % len(how)]} by us" for number in range(16))
 
     # Whatever speaks of skipped tests is refused already; what is left to learn is about ignored ones.
     known = tuple(case._replace(verdict="fail") for case in some("fail", texts("skipped")))
     new = tuple(case._replace(ticket_key=f"n{case.ticket_key}") for case in some("fail", texts("ignored")))
-    found = proposed(FakeChat(), reflection((*known, *new, *some("pass", texts("run"))), attempt=1))
+    # No phrase is in all that pass, so that nothing but its own word tells what is new.
+    passing = some("pass", texts("run", "kept", "read", "sent"))
+    found = proposed(FakeChat(), reflection((*known, *new, *passing), attempt=1))
     first = found["operations"][0]
     assert first["op"] == "add"
     assert '"ignored"' in first["text"]

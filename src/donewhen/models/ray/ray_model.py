@@ -40,6 +40,7 @@ from donewhen.models.roles import (
     UnreadRule,
     distinct_decode,
     rules_in_doubt,
+    scores_in_points,
     unread_rules,
 )
 
@@ -152,6 +153,10 @@ class RayModel:
     @property
     def reads_reasons(self) -> bool:
         return self._here.reads_reasons if isinstance(self._here, Terse) else True
+
+    @property
+    def in_points(self) -> bool:
+        return scores_in_points(self._here)
 
     def same_as(self, decode: Decode) -> Decode:
         """Return what identifies a decode for the model on the workers."""
