@@ -135,10 +135,22 @@ def test_more_false_releases_than_the_mission_allows_are_refused() -> None:
     assert "14 of 40 bad tickets" in adoption(rows, rows).reason
 
 
-def test_without_unseen_tickets_nothing_is_adopted_and_without_trials_nothing_is_decided() -> None:
+def test_without_unseen_tickets_nothing_is_adopted() -> None:
     for parts in (([], []), (GOOD, []), ([], GOOD)):
         assert not adoption(*parts).accepted
     assert "no test ticket" in adoption(GOOD, []).reason
+
+
+def test_a_run_that_has_spent_its_budget_is_decided_by_the_test_tickets() -> None:
+    """Calls are reserved for these. Without them, nothing is adopted."""
+    same = [["pass", "pass", "pass"]] * 10 + [["fail", "pass", "pass"]] * 10
+    for test, accepted in ((GOOD, True), (same, False), ([], False)):
+        state = state_with([], test)
+        state.status = "budget_exhausted"
+        assert adoption_of(state, SETTINGS, {}).accepted is accepted
+
+
+def test_without_trials_nothing_is_decided() -> None:
     off = MissionFile(mission="m", trial="off")
     assert adoption_of(state_with([], []), off, {}).accepted
 
