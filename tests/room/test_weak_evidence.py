@@ -139,7 +139,7 @@ def test_a_manual_that_a_person_signs_off_anyway_is_fair(tmp_path: Path) -> None
     bench = Bench(tmp_path / "shop")
     job = bench.job(READ, "It reads well\n  check: manual", outputs=[f"/{README}"], stakes="high")
     bench.write(README, MANUAL)
-    assert bench.complete(job).codes == {"criterion_not_shown", "evidence_weak"}
+    assert bench.complete(job).codes == {"needs_human", "evidence_weak"}
     assert sign_off(bench.workspace, bench.workspace.job(job.id), "AC-2", "I read it", PERSON).counts
     assert bench.complete(job).done
     assert {name: found.level for name, found in completed(bench, job).strength.items()} == {
