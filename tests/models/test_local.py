@@ -147,7 +147,7 @@ CASES = (
     *some("fail", (f"in round {number} two tests were skipped by us" for number in range(16))),
     *some("pass", (f"in round {number} all tests were run by us" for number in range(16))),
 )
-FEW = (CASES[0], CASES[12])
+FEW = (CASES[0], CASES[16])
 
 
 def reflection(cases: tuple[Case, ...] = CASES, attempt: int = 0, language: str = "en") -> ReflectionRequest:

@@ -76,7 +76,7 @@ async def got(port: int, path: str) -> str:
 
 
 async def donewhen(folder: Path, *arguments: str) -> None:
-    """Run it to its end, without a terminal; it has to succeed."""
+    """Run it to its end, without a terminal. It has to succeed; what it has learned may not be good enough."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -88,7 +88,7 @@ async def donewhen(folder: Path, *arguments: str) -> None:
         stderr=asyncio.subprocess.STDOUT,
     )
     said, _ = await process.communicate()
-    assert process.returncode == 0, said.decode()
+    assert process.returncode == 0 or b"was not adopted" in said, said.decode()
 
 
 def memory_of(pid: int) -> float:
